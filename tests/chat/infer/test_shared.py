@@ -94,6 +94,30 @@ def test_of_two_hosts_that_send_the_same_each_has_what_its_own_client_sent(own: 
     assert scene.sent() == {(first, frame), (second, later)}
 
 
+@pytest.mark.parametrize(("own", "agent"), [("mcp", ""), ("mcp", "python-httpx/0.27"), ("host1", "host1/1")])
+def test_what_a_host_had_kept_of_a_call_is_no_frame_of_somebody_else_who_makes_it_meanwhile(
+    own: str, agent: str
+) -> None:
+    scene = Shared(own, "tester", agent)
+    first, frame = scene.asks("a1"), scene.runs("c1", "3")
+    scene.told("3")
+    for identity in ("a2", "a3"):
+        scene.asks(identity)
+        scene.runs("c2", "3")
+        scene.told("3")
+    scene.asks("a4")
+    assert scene.sent() == {(first, frame)}
+
+
+def test_a_host_that_calls_itself_the_same_before_both_sends_nothing_as_another_client() -> None:
+    scene = Shared("host1", "tester", "host1/1")
+    scene.asks("a1")
+    scene.runs("c2", "3")
+    scene.told("3")
+    scene.asks("a2")
+    assert scene.sent() == set()
+
+
 def test_before_anything_is_told_nobody_knows_whose_a_frame_is_where_clients_differ_and_none_is_known() -> None:
     scene = Shared()
     scene.asks("a1")

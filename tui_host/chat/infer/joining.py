@@ -109,16 +109,20 @@ class Joining:
 
     def _connections(self, names: Mapping[Line, str]) -> Mapping[str, frozenset[Line]]:
         """The connections on which each host that asks may have its calls sent: who says the same name to both sides has its own alone."""
-        clients = {line: names.get(line, "") for line in self._frames.peers}
+        peers = self._frames.peers
+        clients = {line: names.get(line, "") for line in peers}
         asking = {said.asking.host for said in self._talks.said.values()}
         own = {host for host in asking.intersection(clients.values()) if is_host(host)}
+        at_servers = {(client, peers[line]) for line, client in clients.items() if client in asking - {""}}
 
-        def may_be(host: str, client: str) -> bool:
-            if asks_no_model(client) or (is_host(host) and is_host(client)):
+        def may_be(host: str, line: Line) -> bool:
+            client = clients[line]
+            is_told_apart = asks_no_model(client) or (is_host(host) and is_host(client))
+            if is_told_apart or (host, peers[line]) in at_servers:
                 return host == client
             return len(asking) == 1 or not {host, client} & own  # whatever is not named may be of the only one
 
-        return {host: frozenset(line for line, client in clients.items() if may_be(host, client)) for host in asking}
+        return {host: frozenset(line for line in clients if may_be(host, line)) for host in asking}
 
     def _candidates(
         self,

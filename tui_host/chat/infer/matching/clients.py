@@ -15,7 +15,8 @@ class Clients:
     """The clients of servers, and whose they were shown to be.
 
     A host that calls itself otherwise before models than before servers is known by what its calls brought: who was told that is the
-    one whose client sent them. Before that a call may be that of any client, where there are several.
+    one whose client sent them. Before that a call may be that of any client, where there are several. A conversation is one host's,
+    whose client sent the first of its calls to a server: what another one sends later, the host may have kept, and tell as well.
 
     Args:
         names: What the client of each connection calls itself.
@@ -29,6 +30,7 @@ class Clients:
             if names.get(line):
                 self._lines[server].append(line)
         self._shown: dict[tuple[object, str], set[str]] = defaultdict(set)
+        self._of_talk: dict[tuple[object, str], str] = {}
 
     @property
     def are_several(self) -> bool:
@@ -41,7 +43,9 @@ class Clients:
             for frame in joined.get(call.asked.key, ()):
                 is_named = call.asked.wire_id in frame.ids
                 if is_named or (call.is_sure_of(frame) and (call.tells_itself(frame) or OTHER) >= END):
-                    self._shown[call.agent, frame.server].add(self._names.get(frame.line, ""))
+                    name = self._names.get(frame.line, "")
+                    self._shown[call.agent, frame.server].add(name)
+                    self._of_talk.setdefault((call.talk, frame.server), name)
 
     def without_others(self, possible: Possible, frames: Mapping[FrameKey, Sent]) -> Possible:
         """What is possible, but for calls of hosts that are known to be others than those whose clients sent the frames."""
@@ -60,6 +64,9 @@ class Clients:
     def _whose(self, call: Candidate, frame: Sent) -> bool | None:
         """Whether a client that sent a frame is the host's that asked for a call; None where that is not known."""
         own = self._names.get(frame.line, "")
+        of_talk = self._of_talk.get((call.talk, frame.server), "")
+        if of_talk and own:
+            return own == of_talk
         shown = self._shown.get((call.agent, frame.server), set[str]())
         if shown:
             return own in shown if len(shown) == 1 and own else None
