@@ -349,3 +349,41 @@ def test_at_the_end_is_told_what_is_lost_and_nothing_where_that_is_nothing(
     assert all(matches), told
     assert all(int(match[1]) >= len(b"after\n") for match in matches if match and match.lastindex)
     assert data(records(tmp_path), "in") == b"before\n"
+
+
+UNHEARD = r"""
+import os, signal, sys
+from pathlib import Path
+from tests.tap.stdio_taps import *
+from tui_host.tap.recording import beside
+from tui_host.tap.recording.beside import Asked, Beside
+from tui_host.tap.kinds import IN
+from tui_host.tap.recording.lines import Lines
+from tui_host.tap.recording.process import record
+
+folder, told = Path(sys.argv[1]), []
+beside.HEARING = 0  # the time is over before another one could be begun, as where many taps end at once
+beside.Beside._begin_another, begin = lambda _: None, beside.Beside._begin_another
+asked = Asked("math", data_dir=str(folder), log=None, plain=None)
+tap = Beside(lambda ends: record(ends, asked, lambda recording: Lines(recording, "math"), 0), told.append, None)
+telling = tap.telling()
+telling.passed(IN, b"before\n")
+telling.go()
+until(lambda: tap._journal.unsettled.kept)
+os.kill(tap._process, signal.SIGKILL)
+until(lambda: not tap._process)
+telling.passed(IN, b"after\n")
+beside.Beside._begin_another = begin
+tap.end()
+os.write(1, "".join(f"{words}\n" for words in told).encode())
+os._exit(0)
+"""
+
+
+def test_one_that_was_killed_just_before_the_end_is_followed_by_another_however_busy_the_machine(
+    tmp_path: Path,
+) -> None:
+    run = subprocess.run([sys.executable, "-c", UNHEARD, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert run.stderr == "tui-host tap math: recording goes on; nothing is missing\n"
+    assert run.stdout == f"{BROKEN_OFF}\n"
+    assert data(recorded(tmp_path), "in") == b"before\nafter\n"

@@ -120,3 +120,9 @@ def tool_name(server: str, tool: str) -> str:
     """
     shown = tool if _TOOL_NAME.fullmatch(tool) else ascii(tool)
     return f"{server}.{shown}" if server else shown
+
+
+def tool_called(server: str, tool: str) -> str:
+    """The same of a call that nobody has to decide on any more: letters of other scripts can be read, in quotes."""
+    shown = tool if _TOOL_NAME.fullmatch(tool) else f"'{visible(tool, newlines=False)}'"
+    return f"{server}.{shown}" if server else shown

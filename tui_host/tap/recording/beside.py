@@ -13,7 +13,7 @@ import threading
 import time
 
 from tui_host.tap.descriptors import write
-from tui_host.tap.recording.forked import apart, how_ended
+from tui_host.tap.recording.forked import apart, how_ended, is_there
 from tui_host.tap.recording.journal import ROOM, Journal
 from tui_host.tap.recording.log_file import open_log
 from tui_host.tap.recording.passing import BYE, DOUBTFUL, HEARD, HOPEFUL, TAKEN, Telling
@@ -187,8 +187,11 @@ class Beside:
         """Nothing follows. What waits to be recorded waits no longer here, unless it seems that it cannot be."""
         self._is_heard.clear()
         self._say(BYE)
-        self._is_heard.wait(HEARING)  # by another, if this one has died
+        is_heard = self._is_heard.wait(HEARING)  # by another, if this one has died
         with self._changing:
+            if not is_heard and not (self._process and is_there(self._process)):
+                self._bury()
+                self._begin_another()  # on a busy machine nobody had come to it yet: it outlives this process
             self._is_ending = True
             is_recording = self._process != 0
             os.close(self._lifeline)

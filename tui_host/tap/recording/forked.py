@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
+def is_there(process: int) -> bool:
+    """Whether a process has not ended; how it did stays to be asked for."""
+    try:
+        return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return True  # it is another's child, who knows
+
+
 def how_ended(process: int) -> str:
     """How a process died whose end is there, or is about to be; empty if it goes on."""
     for _ in range(100):

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from tui_host.capture.visible import tool_name
+from tui_host.capture.visible import tool_called, tool_name
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem
 from tui_host.tui.markdown.inks import STRONG, Inks
 from tui_host.tui.markdown.page import Page
@@ -43,7 +43,8 @@ def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) 
     glyph, ink, word = mark_of(item, inks)
     more = inks.glyphs.more
     room = max(4, width - 3)
-    name = clip(tool_name(item.server, item.tool), room, more)
+    named = tool_name if item.state == "waiting" else tool_called
+    name = clip(named(item.server, item.tool), room, more)
     result = "" if item.state in {"rejected", "waiting", "asked", "running"} else item.result.strip()
     tail = f"{word}: {result}" if word and result else word or result
     room -= cell_len(name) + 1
