@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.imports.seen import Moment, Notes, Seen
+from tui_host.capture.imports.single import piece_of
 from tui_host.capture.imports.stream import Stream
 from tui_host.capture.record import MISSING, Draft, Head, Kind
 from tui_host.errors import JSON
@@ -125,6 +126,17 @@ class Exchanges:
         """Whether more of its answer may come after another's: its pieces have an id, or need none, and it has not ended."""
         return self.is_answered and bool(self.stream.name or self.stream.is_begun) and not self.stream.is_ended
 
+    @property
+    def is_given_up(self) -> bool:
+        """Whether nothing more of its answer is known to come once another is asked for, and it did not say why it ends."""
+        return self.is_answered and not self.stream.name and not self.stream.is_finished
+
+    def is_over_before(self, value: JSON) -> bool:
+        """Whether it said why it ends, and a piece that names no stream says more: of the next one, if another is awaited."""
+        is_finished = self.is_answered and self.stream.is_finished and not self.stream.name
+        piece = piece_of(value) if is_finished else None
+        return piece is not None and not piece.is_rest
+
     def is_followed_by(self, value: JSON) -> bool:
         """Whether what an event says begins another answer."""
         return not self._doubt and self.stream.is_followed_by(value)
@@ -132,6 +144,11 @@ class Exchanges:
     def begins_anew(self, data: bytes) -> bool:
         """Whether a piece of a stream does."""
         return not self._doubt and self.stream.begins_anew(data)
+
+    def end(self) -> Iterator[Seen]:
+        """An answer says that it has ended: it is over, unless others go on in its place."""
+        if not self._doubt:
+            yield from self.finish()
 
     def finish(self) -> Iterator[Seen]:
         """Nothing more comes of the exchange that has begun, if one has: what came last is its end."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tui_host.capture.imports.both import DEPTH as IN_REQUEST
@@ -34,6 +35,7 @@ DEPTH = 4
 MOST_WORDS = 100
 MOST_MEMBERS = 30
 MOST_AROUND = 1000
+MOST_NAME = 64
 """Characters of a member that can tell a time or a direction, how many such members are heard, and characters of all of them."""
 _EVENT = re.compile(r"(?:\s++|:[^\n]*+\n|(?:event|id|retry):[^\n]*+\n)*data:[ \t]?(?=\{)")
 """An event with an object. Its group is not possessive: Python before 3.11.5 goes wrong with those."""
@@ -56,6 +58,7 @@ class Around(NamedTuple):
         key: What names the exchange there; empty if nothing does.
         server: What names the server there; empty if nothing does.
         place: The members in which it stands, from the outermost on.
+        members: The short values that stand there, by their names.
     """
 
     words: str
@@ -63,6 +66,7 @@ class Around(NamedTuple):
     key: str = ""
     server: str = ""
     place: tuple[str, ...] = ()
+    members: Mapping[str, str] = MappingProxyType({})
 
 
 class Quoted(NamedTuple):
@@ -241,10 +245,17 @@ def _items(value: Mapping[str, JSON], around: Around) -> Iterator[tuple[Around, 
     url = next(addresses, "") or around.url
     servers = (said for name in _SERVERS if isinstance(said := value.get(name), str) and len(said) <= MOST_WORDS)
     server = next(servers, "") or around.server
+    members = {**around.members, **_members(value), **{k: v for each in inner for k, v in _members(each).items()}}
     for name in sorted(value, key=_rank):
         item = value[name]
         if not isinstance(item, int | float):
-            yield Around(f"{words} {name}", url, key, server, (*around.place, name)), item
+            yield Around(f"{words} {name}", url, key, server, (*around.place, name), members), item
+
+
+def _members(value: Mapping[str, JSON]) -> dict[str, str]:
+    """The values that may name something."""
+    named = ((name, f"{item}") for name, item in value.items() if isinstance(item, str | int))
+    return {name: said for name, said in islice(named, MOST_MEMBERS) if 0 < len(said) <= MOST_NAME}
 
 
 def _rank(name: str) -> int:

@@ -50,6 +50,7 @@ class Habits:
         have_ids: An id of a piece is that of its stream: not one of each piece alone, nor the same of all.
         have_labels: What stands before them in brackets, or behind `#`, names the exchange.
         have_keys: What is called an id, or is such a label, names one exchange: not all of a client, or of a session.
+        mark: How the word is written that names the exchange beside all of it (see `marks`); empty where none is known to.
         spoken: The dialects in which they are written.
     """
 
@@ -57,6 +58,7 @@ class Habits:
     have_ids: bool = True
     have_labels: bool = False
     have_keys: bool = True
+    mark: str = ""
     spoken: frozenset[str] = frozenset()
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tui_host.capture.imports.course import FIRST, is_of_a_course, kind_of
 from tui_host.capture.imports.exchanges import TANGLED, Exchanges
 from tui_host.capture.imports.logs.labels import IDS_MOST, Habits, remember
-from tui_host.capture.imports.logs.tangle import WORDS
+from tui_host.capture.imports.logs.tangle import WORDS, Tangles
 from tui_host.capture.imports.seen import Notes, Seen
+from tui_host.capture.imports.single import piece_of
 from tui_host.capture.imports.stream import id_of
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
@@ -34,8 +35,8 @@ class Lanes:
         notes: Gives the ids.
         peer: What the provider is called.
         habits: What the log taught before.
-        is_tangled: Called where a stream begins while another has not ended, whose events do not say of which they are: whether what
-            comes from there on is of both. It surely is, and is told so, where nothing was asked since the other went on.
+        tangles: Tells whether what comes is of several answers; None where that is not asked. It surely is where a stream begins
+            whose events do not say of which they are, and nothing was asked since another went on that has not ended.
 
     Attributes:
         last: The lane to which something came last.
@@ -43,9 +44,7 @@ class Lanes:
         tangled: What is of several answers; None where nothing is.
     """
 
-    def __init__(
-        self, notes: Notes, peer: str, habits: Habits, is_tangled: Callable[[bool], bool] = lambda _: False
-    ) -> None:
+    def __init__(self, notes: Notes, peer: str, habits: Habits, tangles: Tangles | None = None) -> None:
         self._notes = notes
         self._peer = peer
         self._habits = habits
@@ -54,17 +53,17 @@ class Lanes:
         self.last = self._new()
         self.doubtful = 0
         self.tangled: Exchanges | None = None
-        self._is_tangled = is_tangled
-        self._was_tangled = self._is_asked = False
+        self._tangles = tangles
+        self._was_tangled = self._is_asked = self._is_left = False
         self._named: dict[str, Exchanges] = {}
         self._are_names = habits.have_keys
         self._keys: dict[str, list[str]] = {}
         self._asked = self.last
-        self._waiting = 0
+        self._waiting = self._others = 0
         self._body = b""
         self._streams: list[Exchanges] = []
         self._over: list[Exchanges] = []
-        self._ends = self._lone = self._again = 0
+        self._ends = self._lone = self._again = self._called_so = 0
         self._ids: set[str] = set()
         self._do_recur = False
 
@@ -81,6 +80,7 @@ class Lanes:
         if not key or not self._are_names:
             return self._asking_unnamed(body)
         is_free = not self.last.is_open or self.last not in self._named.values()
+        self._called_so += key in self._named and not self._named[key].is_answered
         lane = self._named.pop(key, None) or (self.last if is_free else None)
         if lane is None:
             lane = self._new() if len(self._named) < MOST else self._named.pop(next(iter(self._named)))
@@ -99,6 +99,7 @@ class Lanes:
         self._body = body
         if self._waiting > 1 and self._asked is not self.last:
             self._over.append(self._asked)  # also where another's stream goes on since
+        self._is_left |= self.last.is_given_up
         if self.last.may_go_on:
             self._hold()
             self.last = self._new()
@@ -133,9 +134,26 @@ class Lanes:
         self._is_asked = self._is_asked and not is_of_a_course(value)
         if lane is not None:
             return lane
-        return self._answering_unnamed(
-            id_of(value) if self._habits.have_ids else "", is_tail=mapping(value).get("choices") == []
-        )
+        name = id_of(value) if self._habits.have_ids else ""
+        is_next = bool(self._others and not name) and self.last.is_over_before(value)
+        if not name and (is_next or not self.last.is_answered) and self._begins_mixed(value):
+            self.tangled = Exchanges(self._notes, self._peer, WORDS)
+            return self.tangled
+        if is_next:
+            self._begin(name, is_rest=False)
+            return self.last
+        return self._answering_unnamed(name, is_tail=mapping(value).get("choices") == [])
+
+    def _begins_mixed(self, value: JSON) -> bool:
+        """Whether what begins here is of several answers: who asked for one while another went on may wait for both."""
+        awaited, self._is_left = self._waiting + self._is_left, False
+        return awaited > 1 and self._are_mixed(awaited, value)
+
+    def _are_mixed(self, awaited: int, value: JSON) -> bool:
+        """Whether pieces of so many answers, of which this is the first, stand between each other."""
+        if self._tangles is None or piece_of(value) is None:
+            return False
+        return self._tangles.are_mixed_here(awaited, have_ids=self._habits.have_ids)
 
     def _are_several(self, key: str, value: JSON) -> bool:
         """Whether a stream begins before another has ended that is called the same, or goes on behind a piece of it: that names no exchange."""
@@ -144,6 +162,10 @@ class Lanes:
         is_begun = lane.is_answered and lane.stream.is_begun and not lane.stream.is_ended
         if is_of_a_course(value) and (kind_of(value) in FIRST) == is_begun and lane.is_open:
             self._habits.have_keys = self._are_names = False
+        elif self._called_so and not lane.is_answered:
+            several, self._called_so = self._called_so + 1, 0
+            self._is_left = len(self._keys) == 1 and not name and self._are_mixed(several, value)
+            self._habits.have_keys = self._are_names = not self._is_left
         elif name and name not in heard[-1:] and self._habits.have_ids:
             if name in heard:
                 self._habits.have_keys = self._are_names = False
@@ -161,7 +183,8 @@ class Lanes:
             self.last = going[0]
             return self.last
         unended, was_tangled, self._was_tangled = self._unended, self._was_tangled, False
-        is_tangled = bool(unended or was_tangled) and self._is_tangled(bool(unended) and not self._is_asked)
+        is_sure, tangles = bool(unended) and not self._is_asked, self._tangles if unended or was_tangled else None
+        is_tangled = tangles is not None and tangles.are_here(is_sure=is_sure)
         self._streams = [lane for lane in self._streams if lane not in unended]
         self._over += [lane for lane in unended if is_tangled or lane is not self.last]
         if not is_tangled:
@@ -230,6 +253,7 @@ class Lanes:
             self.doubtful += self._waiting > 0 and not is_rest
             return
         self._over += [lane for lane in self._streams if lane.stream.is_finished]
+        self._others = max(self._waiting or self._others, 1) - 1
         if self._waiting > 1:
             self.doubtful += 1
             self._over.append(self._asked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from tui_host.capture.imports.clock import Clock, by_the_last, latest
@@ -118,7 +119,12 @@ def read(
 def _learnt(file: File, wires: Wires) -> Taught:
     """What the beginning of a log teaches: also of those lines that stand before what teaches it."""
     taught = _heard(file, wires, Taught(Ways(), Habits()))
-    return _heard(file, wires, taught) if taught.habits.have_labels else taught  # what stands behind these, too
+    if taught.habits.have_labels:
+        return _heard(file, wires, taught)  # what stands behind these, too
+    if not taught.habits.mark:
+        return taught
+    marked = _heard(file, wires, taught._replace(habits=Habits(mark=taught.habits.mark, spoken=taught.habits.spoken)))
+    return marked if marked.habits.have_keys else taught._replace(habits=replace(taught.habits, mark=""))
 
 
 def _heard(file: File, wires: Wires, taught: Taught) -> Taught:

@@ -95,14 +95,7 @@ class Log:
         self._is_taken = self._is_asked = self._is_cut = False
         self._cuts = Cuts()
         self._tangles = Tangles(file.data, self._from)
-        lanes = Lanes(
-            notes,
-            peer,
-            replace(taught.habits),
-            (lambda is_sure: self._tangles.are_at(self._at, is_sure=is_sure))
-            if taught.looks_ahead
-            else (lambda _: False),
-        )
+        lanes = Lanes(notes, peer, replace(taught.habits), self._tangles if taught.looks_ahead else None)
         servers = Servers(notes, peer, file.name, taught.ways)
         self._passed = Passed(wires, lanes, servers, clock, taught.habits)
 
@@ -110,11 +103,17 @@ class Log:
     def habits(self) -> Habits:
         """What it taught of its answers."""
         passed = self._passed
-        return replace(passed.lanes.habits, have_labels=passed.labels.are_several, spoken=frozenset(passed.spoken))
+        return replace(
+            passed.lanes.habits,
+            have_labels=passed.labels.are_several,
+            mark=self._taught.habits.mark or passed.marks.name,
+            spoken=frozenset(passed.spoken),
+        )
 
     def take(self, line: Line) -> Iterator[Seen]:
         """The next line."""
         self._at, self._is_cut = line.at, line.cut is not None
+        self._tangles.at = line.at
         if self._passed.lanes.tangled is not None and line.at >= self._tangles.end:
             yield from self._passed.lanes.untangle()
         is_taken = yield from self._line(line)

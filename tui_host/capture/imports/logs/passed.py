@@ -10,6 +10,7 @@ from tui_host.capture.imports.cut import CUT
 from tui_host.capture.imports.exchanges import NO_ANSWER_BUT, NO_STATUS, Exchanges
 from tui_host.capture.imports.logs.labels import Habits, Labels, key_in, label_in
 from tui_host.capture.imports.logs.lanes import Lanes
+from tui_host.capture.imports.logs.marks import Marks, marks_in
 from tui_host.capture.imports.logs.servers import Servers
 from tui_host.capture.imports.pythonic import written_as_json
 from tui_host.capture.imports.quoted import Around, Quoted
@@ -42,6 +43,7 @@ class Passed:
         servers: Its servers.
         clock: Its time.
         labels: Learns what names an exchange.
+        marks: Learns it, too, whatever it is called.
         spoken: The dialects in which answers were written.
         url: Where the next request is sent; empty if that is not told.
         event_name: The line with the name of the next event; empty if there is none.
@@ -56,6 +58,8 @@ class Passed:
         self.servers = servers
         self.clock = clock
         self.labels = Labels()
+        self.marks = Marks()
+        self._mark = habits.mark
         self._have_labels = habits.have_labels
         self._answered = habits.spoken
         self.spoken: set[str] = set()
@@ -67,9 +71,22 @@ class Passed:
 
     def key(self, words: str) -> str:
         """What names the exchange of what these words stand before."""
-        words = self._naming(words)
-        label = label_in(words) if self._have_labels and self.labels.do_name else ""
-        return key_in(words) or label or (self.outer.key if self.outer is not None else "")
+        naming = self._naming(words)
+        label = label_in(naming) if self._have_labels and self.labels.do_name else ""
+        outer = "" if self.outer is None else self.outer.key
+        return self._marked(Around(words)) or key_in(naming) or label or outer
+
+    def _marked(self, around: Around) -> str:
+        """What names the exchange as nothing else of the log surely does; empty if nothing is known to."""
+        if not self._mark:
+            return ""
+        near = self._near(around)
+        return marks_in(near.words, near.members).get(self._mark, "")
+
+    def _near(self, around: Around) -> Around:
+        """All that may name an exchange of what stands around something."""
+        outer = self.outer or Around("")
+        return around._replace(words=self._naming(around.words), members={**outer.members, **around.members})
 
     def hear(self, words: str) -> None:
         """What stands before the next line, or is all of it."""
@@ -104,15 +121,17 @@ class Passed:
         """Whether something stands where the last piece of a stream did, and is the next, whatever it says."""
         if around.place != self.place:
             return False
-        lane = self.lanes.of(around.key)
+        lane = self.lanes.of(self._marked(around) or around.key)
         return not data.strip() or (lane.is_open and lane.stream.goes_on(data))
 
     def part(self, data: bytes, around: Around, dialect: str = "", form: str = "sse") -> Generator[Seen, None, bool]:
         """A stream's text, or a piece of it; says whether it is one: what tells no dialect is one where something was asked."""
         self.spoken |= {dialect} - {""}
-        lane = self.lanes.of(around.key)
+        key = self._marked(around) or around.key
+        lane = self.lanes.of(key)
         if dialect or lane.is_open:
-            lane = self.lanes.answering(around.key, lane.stream.value_in(data))
+            self._hear(around, data, None, is_request=False)
+            lane = self.lanes.answering(key, lane.stream.value_in(data))
             yield from self.lanes.ended()
         if lane.begins_anew(data):
             yield from lane.finish()
@@ -123,7 +142,7 @@ class Passed:
             self.place = around.place
             yield from lane.answer(data, at, dialect=dialect, form=form)
         if lane.stream.is_done:
-            yield from lane.finish()
+            yield from lane.end()
         return True
 
     def known(self, data: bytes, value: JSON, it: Known, around: Around) -> Iterator[Seen]:
@@ -131,21 +150,28 @@ class Passed:
         at = self.clock.at(around.words)
         if it.kind != "frame" and self.labels.do_name:
             self.labels.hear(label_in(self._naming(around.words)), is_request=it.kind == "request")
+        if it.kind != "frame":
+            self._hear(around, data, value, is_request=it.kind == "request")
+        key = self._marked(around) or around.key
         match it.kind:
             case "frame":
                 cut = CUT if it.is_cut else ""
                 yield Seen(at, self.servers.frame(data, around.words, value, around.server, cut))
             case "request":
                 url, self.url, self.event_name = address_in(around.words, self._wires) or self.url, "", b""
-                lane = self.lanes.asking(around.key, b"" if it.is_cut else data)
+                lane = self.lanes.asking(key, b"" if it.is_cut else data)
                 yield from self.lanes.ended()
                 dialect = self._dialect_of(value, it.dialect)
                 yield from lane.request(data, at, dialect=dialect, url=url, malformed=CUT if it.is_cut else None)
             case "answer":
                 self.spoken.add(it.dialect)
-                lane = self.lanes.answering(around.key, value)
+                lane = self.lanes.answering(key, value)
                 yield from self.lanes.ended()
                 yield from self._answer(lane, data, value, it, at, is_event=bool(_FIELD.search(around.words)))
+
+    def _hear(self, around: Around, data: bytes, value: JSON, *, is_request: bool) -> None:
+        if not self._mark:
+            self.marks.hear(self._near(around), data, value, is_request=is_request)
 
     def _dialect_of(self, value: JSON, dialect: str) -> str:
         """That of a request: where it may be one of several, the one in which it is answered, if that is told apart."""
@@ -166,7 +192,7 @@ class Passed:
             yield from lane.answer(data + b"\n", at, dialect=it.dialect, form=form, lacks=lacks)
             lane.cut = CUT if it.is_cut else lane.cut
             if form == "json" or mapping(value).get("done") is True:
-                yield from lane.finish()
+                yield from lane.end()
 
     def event(self, lane: Exchanges, data: bytes, value: JSON, dialect: str, at: Moment) -> Iterator[Seen]:
         """What a `data:` line has."""
@@ -183,11 +209,11 @@ class Passed:
         lane = self.lanes.answering(self.key(words))
         yield from self.lanes.ended()
         yield from lane.answer(error, self.clock.at(words), dialect="ollama", form="json")
-        yield from lane.finish()
+        yield from lane.end()
 
     def done(self, lane: Exchanges) -> Iterator[Seen]:
         """A word that a stream has ended."""
         at = self.clock.at("")
         for each in self.lanes.ending() if lane is self.lanes.last else [lane]:
             yield from each.answer(b"data: [DONE]\n\n", at, dialect="openai", form="sse")
-            yield from each.finish()
+            yield from each.end()

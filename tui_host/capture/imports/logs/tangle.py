@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.course import FIRST, LAST, Course, is_of_a_course, kind_of
 from tui_host.capture.imports.elements import Data
+from tui_host.capture.imports.logs.mixed import Mixed, mixed_in
 from tui_host.capture.imports.seen import line_of, read_value
 from tui_host.capture.record import Draft
 from tui_host.capture.sse import SseDecoder
@@ -49,13 +50,18 @@ class Tangles:
     Args:
         data: The log.
         read_from: Gives what comes from a place on, as if all came after each other, and the place of each.
+
+    Attributes:
+        at: The place that was come to.
     """
 
     def __init__(self, data: Data, read_from: Callable[[int], Iterator[tuple[int, Draft]]]) -> None:
+        self.at = 0
         self._data = data
         self._read_from = read_from
         self._last = self._next = Tangle(0, 0)
         self._clear = 0
+        self._mixed = Mixed(0, 0)
         self._begins: list[int] = []
 
     @property
@@ -63,13 +69,13 @@ class Tangles:
         """Where the last one ends that was come to."""
         return self._last.end
 
-    def are_at(self, at: int, *, is_sure: bool) -> bool:
-        """Whether one is at a place where a stream begins while another has not ended; asked for places in their order.
+    def are_here(self, *, is_sure: bool) -> bool:
+        """Whether one is where a stream begins while another has not ended.
 
         Args:
-            at: The place.
             is_sure: It is one, and only its end is sought.
         """
+        at = self.at
         if not self._last.begin <= at < self._last.end:
             if not is_sure and at >= self._clear:
                 self._look(at)
@@ -80,6 +86,24 @@ class Tangles:
             if self._last.end > self._clear:  # else what was seen ahead stays as it was seen: it is looked at once
                 self._next, self._clear = Tangle(0, 0), at
         return self._last.begin <= at < self._last.end
+
+    def are_mixed_here(self, awaited: int, *, have_ids: bool) -> bool:
+        """Whether one is where a stream begins whose pieces name none: theirs stand between those of others.
+
+        Args:
+            awaited: How many answers are.
+            have_ids: An id of a piece is that of its stream.
+        """
+        at = self.at
+        if self._last.begin <= at < self._last.end:
+            return True
+        if at >= self._mixed.end:
+            self._mixed = mixed_in(self._read_from(at), at, awaited, have_ids=have_ids)
+        are_here = 0 <= self._mixed.begin <= at < self._mixed.end
+        if are_here:
+            self._last = Tangle(at, self._mixed.end)
+            self._begins.append(at)
+        return are_here
 
     def _look(self, at: int) -> None:
         """See what is ahead of a place."""

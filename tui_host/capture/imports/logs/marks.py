@@ -1,0 +1,179 @@
+"""Which word of a log names the exchange beside everything of it, whatever it is called: that is learnt where several go on at the same time.
+
+It has a value for each of them, stands beside each request and all of its answer, and what stands beside one value is one answer to each
+request, from its beginning to its end. Numbers of lines, times and what a message is about are none of that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from tui_host.capture.imports.clock import TIME
+from tui_host.capture.imports.course import Course, is_of_a_course
+from tui_host.capture.imports.logs.labels import IDS_MOST
+from tui_host.capture.imports.quoted import Around
+from tui_host.capture.imports.seen import read_value
+from tui_host.capture.imports.single import Single, piece_of
+from tui_host.capture.imports.stream import id_of
+from tui_host.capture.imports.wires import is_piece
+from tui_host.capture.words import items, mapping
+from tui_host.errors import JSON
+
+_WORD = re.compile(
+    r"(?:(?<![\w.-])([A-Za-z_][\w.-]{0,39})[\"']?\s?[=:]\s?)?"
+    r"([\[(<\"']?)((?<![\w.:-])[A-Za-z0-9_][\w.-]{0,63}(?::\d{1,5})?(?![\w.-]))"
+)
+"""What it is called, a bracket, and what stands there."""
+_NUMBER = re.compile(r"\d+")
+_HEX = re.compile(r"[0-9A-Fa-f-]{6,}")
+_EVENT = re.compile(rb"(?m)^data:[ \t]?(\{.*)")
+_PROVING = 4
+"""So many whole answers, or half as many streams, have to have ended beside it: what is whole is so beside any word."""
+
+
+def marks_in(words: str, members: Mapping[str, str]) -> dict[str, str]:
+    """What may name an exchange, by how it is written.
+
+    Args:
+        words: What stands beside something.
+        members: Of the objects around it, the short values by their names.
+    """
+    found: dict[str, set[str]] = {f'"{name}"': {value} for name, value in members.items()}
+    for name, bracket, word in _WORD.findall(TIME.sub("", words)):
+        if name:
+            found.setdefault(f"{name}=", set()).add(word)
+        elif any(character.isdigit() for character in word) and (bracket or not word.isdigit()):
+            shape = "hex" if _HEX.fullmatch(word) else _NUMBER.sub("0", word)
+            found.setdefault(bracket + shape, set()).add(word)
+    return {form: " ".join(sorted(values)) for form, values in found.items()}  # both ends of a connection change places
+
+
+class _Exchange:
+    """What was heard of one.
+
+    Attributes:
+        number: How many were asked for before it.
+        body: The hash of its request's.
+        is_answered: Something of its answer came.
+        is_over: All of it did.
+        weight: How much it proves that it was one, then.
+    """
+
+    def __init__(self, number: int, body: int) -> None:
+        self.number = number
+        self.body = body
+        self.is_answered = self.is_over = False
+        self.weight = 0
+        self._name = ""
+        self._course = Course()
+        self._single = Single()
+
+    def takes(self, event: JSON) -> bool:
+        """Whether an event, or a whole answer, may be the next of its answer."""
+        was_over, self.is_answered = self.is_over, True
+        if is_of_a_course(event):
+            is_right = self._course.takes(event)
+            self.is_over = self._course.is_ended
+            return is_right
+        name = id_of(event)
+        is_other = bool(name and self._name and name != self._name)
+        self._name = self._name or name
+        piece = piece_of(event)
+        is_of_several = piece is not None and not self._single.takes(piece, 0)
+        is_whole = not is_piece(event) and mapping(event).get("done") is not False and not _is_of_gemini(event)
+        self.is_over |= is_whole or self._single.is_over or _is_last_of_gemini(event)
+        if was_over and (piece is None or is_whole):
+            return True  # many write the whole answer behind its pieces
+        return not (is_other or is_of_several or (was_over and piece is not None and piece.says))
+
+
+def _is_of_gemini(event: JSON) -> bool:
+    return "candidates" in mapping(event)
+
+
+def _is_last_of_gemini(event: JSON) -> bool:
+    return any(mapping(each).get("finishReason") for each in items(mapping(event).get("candidates")))
+
+
+class _Mark:
+    """What was heard of one way to write such a word."""
+
+    def __init__(self) -> None:
+        self._exchanges: dict[str, _Exchange] = {}
+        self._open: set[str] = set()
+        self._last = -1
+        self._asked = self._proved = 0
+        self._are_several = self._do_recur = False
+
+    @property
+    def count(self) -> int:
+        """How many exchanges it told apart; 0 if it is not certain that it does."""
+        is_sure = self._are_several and self._do_recur and self._proved >= _PROVING
+        return len(self._exchanges) if is_sure else 0
+
+    def asks(self, value: str, body: int) -> bool:
+        """A request with it; says whether that may be."""
+        known = self._exchanges.get(value)
+        if known is not None and not known.is_answered and known.body != body:
+            return False  # of a client that asks for several
+        self._are_several |= bool(self._open - {value})
+        self._do_recur |= known is not None and known.is_answered
+        self._exchanges[value] = _Exchange(self._asked, body)
+        self._open.add(value)
+        self._asked += 1
+        return len(self._exchanges) <= IDS_MOST
+
+    def says(self, value: str, events: Sequence[JSON]) -> bool:
+        """Events of an answer, or all of it; says whether that may be."""
+        known = self._exchanges.get(value)
+        if known is None:
+            return False
+        was_over, known.weight = known.is_over, min(known.weight + 1, 2)
+        if not all(known.takes(event) for event in events):
+            return False
+        self._do_recur |= known.number < self._last  # no count of answers, which the requests have one of, too
+        self._last = known.number
+        if known.is_over and not was_over:
+            self._open.discard(value)
+            self._proved += known.weight
+        return True
+
+
+class Marks:
+    """Learns which word names the exchanges of a log."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, _Mark] | None = None
+
+    @property
+    def name(self) -> str:
+        """How the word is written that tells most of them apart; empty if none surely does."""
+        counts = {form: mark.count for form, mark in (self._marks or {}).items()}
+        best = max(counts, key=lambda form: counts[form], default="")
+        return best if counts.get(best) else ""
+
+    def hear(self, found: Around, data: bytes, value: JSON, *, is_request: bool) -> None:
+        """Something was on a model's wire.
+
+        Args:
+            found: What stands beside it.
+            data: Its bytes.
+            value: What it says; None for a text of events.
+            is_request: It is a request; else an answer, or a part of one.
+        """
+        if self._marks == {}:
+            return
+        marks = marks_in(found.words, found.members)
+        if self._marks is None:
+            self._marks = {form: _Mark() for form in marks}
+        events = [value] if value is not None else list(_events(data))
+        self._marks = {
+            form: mark
+            for form, mark in self._marks.items()
+            if form in marks and (mark.asks(marks[form], hash(data)) if is_request else mark.says(marks[form], events))
+        }
+
+
+def _events(data: bytes) -> Iterator[JSON]:
+    return (value for event in _EVENT.findall(data) if (value := read_value(event)) is not None)
