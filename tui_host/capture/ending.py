@@ -20,6 +20,9 @@ Reason: TypeAlias = Literal[
     "complete", "closed by host", "cut by peer", "timed out", "not connected", "failed", "not in the file"
 ]
 
+CUT = "cut off in the file"
+"""Says of an answer, in `error`, that whoever wrote down what was captured left some of it out, be it the end or the middle."""
+
 _REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason)}
 
 

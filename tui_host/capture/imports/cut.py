@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tui_host.capture.depth import is_deeper
 from tui_host.capture.digits import load
+from tui_host.capture.ending import CUT
 from tui_host.capture.frames import LEVELS
 from tui_host.capture.imports.elements import BrokenError, Data, after_space, value_end
 from tui_host.capture.imports.pythonic import looks_pythonic, read_pythonic
 from tui_host.capture.imports.seen import MOST, File, line_of
 from tui_host.capture.imports.wires import BESIDE_MESSAGES, Known, dialect_of_messages, known
-from tui_host.capture.words import items, mapping
+from tui_host.capture.words import items, mapping, said
 from tui_host.errors import JSON
 
-CUT = "cut off in the file"
 OTHERS = "lines that are cut off"
 _BEGUN = re.compile(rb"\[?\s*\{\s*[\"']")
 _MARK = re.compile(r"""[{}\[\],]|"[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?""", re.DOTALL)
@@ -51,8 +51,8 @@ class Cuts:
     at: int = 0
 
     def add(self, at: int) -> None:
-        """One more, in the line that begins there."""
-        self.at = self.at if self.count else at
+        """One more, in the line that begins there; of an answer that is known once the next line was read."""
+        self.at = min(self.at, at) if self.count else at
         self.count += 1
 
     def told(self, file: File) -> Iterator[str]:
@@ -111,12 +111,22 @@ def known_by_its_beginning(value: JSON, dialect: str) -> Known | None:
     if it := known(value):
         return it._replace(is_cut=True)
     body = mapping(value)
+    if answered := _answered_in(body):
+        return Known("answer", answered, is_cut=True)
     if body.keys() & _OF_AN_ANSWER:
         return None
     if any("role" in mapping(each) for each in items(body.get("messages"))):
         return Known("request", dialect or dialect_of_messages(body), is_cut=True)
     is_asked = bool(dialect) and bool(body.keys() & _OF_A_REQUEST)
     return Known("request", dialect, is_cut=True) if is_asked else None
+
+
+def _answered_in(body: Mapping[str, JSON]) -> str:
+    """The dialect of an answer of which no more is there than what it begins with; empty if that does not show."""
+    if said(body.get("object")).startswith("chat.completion"):
+        return "openai"
+    is_of_ollama = {"model", "created_at"} <= body.keys() and not body.keys() & {"object", "id"}
+    return "ollama" if is_of_ollama else ""
 
 
 def _closed(text: str) -> str:

@@ -185,7 +185,8 @@ class Telling:
 
 def _items(said: Said, calls: list[Joined], unplaced: Sequence[Piece]) -> Iterator[tuple[tuple[str, ...], Item]]:
     asking, fold = said.asking, said.asking.fold
-    state: AnswerState = "done" if asking.is_answered else "cut" if asking.is_over else "streaming"
+    is_whole = asking.is_answered and not asking.is_cut
+    state: AnswerState = "done" if is_whole else "cut" if asking.is_over else "streaming"
     if fold.text or fold.thinking:
         yield (
             ("answer",),
@@ -200,7 +201,7 @@ def _items(said: Said, calls: list[Joined], unplaced: Sequence[Piece]) -> Iterat
         )
     for joined in calls:
         yield ("call", joined.asked.key), _call(said, joined, unplaced)
-    trouble = "" if not asking.is_over else end_words(fold) if asking.is_answered else _trouble(asking)
+    trouble = "" if not asking.is_over else end_words(fold) if is_whole else _trouble(asking)
     if trouble:
         yield _NOTE, NoteItem(turn=said.turn, kind="note", what=trouble)
 

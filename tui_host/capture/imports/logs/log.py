@@ -28,7 +28,7 @@ from tui_host.capture.imports.quoted import (
     with_empty_lines,
 )
 from tui_host.capture.imports.seen import File, Notes, Seen, line_of, read_value
-from tui_host.capture.imports.wires import Wires, is_bare_error, known
+from tui_host.capture.imports.wires import Known, Wires, is_bare_error, known
 from tui_host.capture.record import Draft
 from tui_host.errors import JSON
 
@@ -41,6 +41,7 @@ _IS_STDERR = re.compile(
 )
 """So an object says that what it has is a line of a server's standard error."""
 _FIELD = re.compile(r"(?:data|event):[ \t]?")
+_DATA = re.compile(r"(?<!\w)data:[ \t]*\Z")
 _DONE = re.compile(rb"data:[ \t]*\[DONE\]")
 _NAMED = re.compile(rb"event:[ \t]?([\w.]{1,80})\s*$")
 _NUMBERS = re.compile(r"\d+")
@@ -153,12 +154,15 @@ class Log:
         outer = self._passed.outer or Around("")
         url = address_in(f"{before} {outer.url}", self._wires) or self._passed.url
         it = known_by_its_beginning(line.cut, self._wires.dialect_at(url) if url else "")
+        key = self._passed.key(before)
+        if it is None and _DATA.search(before) and self._passed.lanes.of(key).is_open:
+            it = Known("answer", is_cut=True)  # whose it is shows where it stands
         if it is None:
             return False
         self._label, self._passed.url = "", url
         self._passed.hear(before)
         self._cuts.add(self._at)
-        around = Around(before, key=self._passed.key(before), server=outer.server)
+        around = Around(before, key=key, server=outer.server)
         yield from self._passed.known(line.data, line.cut, it, around)
         return True
 
@@ -273,7 +277,7 @@ class Log:
         words = line.before or text[:PREFIX_MOST].decode("utf-8", "replace")
         self._passed.clock.hear(words)
         self._passed.hear(words)
-        self._label = words if words.rstrip().endswith((":", "：")) else ""
+        self._label = words if line.cut is None and words.rstrip().endswith((":", "：")) else ""
         lane = self._passed.lanes.of(self._passed.key(words))
         if lane.is_open and _DONE.search(text):
             yield from self._passed.done(lane)
@@ -289,5 +293,5 @@ class Log:
             self._passed.url = found[1] if self._wires.dialect_at(found[1]) else ""
             return line.cut is None
         else:
-            return bool(self._label) or not text.strip(_BRACKETS)
+            return line.cut is None and (bool(self._label) or not text.strip(_BRACKETS))
         return True

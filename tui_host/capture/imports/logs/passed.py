@@ -164,7 +164,7 @@ class Passed:
                 dialect = self._dialect_of(value, it.dialect)
                 yield from lane.request(data, at, dialect=dialect, url=url, malformed=CUT if it.is_cut else None)
             case "answer":
-                self.spoken.add(it.dialect)
+                self.spoken |= {it.dialect} - {""}
                 lane = self.lanes.answering(key, value)
                 yield from self.lanes.ended()
                 yield from self._answer(lane, data, value, it, at, is_event=bool(_FIELD.search(around.words)))
@@ -186,6 +186,7 @@ class Passed:
             data = written_as_json(value)  # a stream has each in a line, which whoever wrote it for eyes took apart
         if is_event or is_piece(value):
             yield from self.event(lane, data, value, it.dialect, at)
+            lane.cut = CUT if it.is_cut else lane.cut
         else:
             form = "ndjson" if it.dialect == "ollama" else "json"
             lacks = NO_ANSWER_BUT if it.is_message else NO_STATUS

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from tui_host.capture.codings import CodingError, decoder
-from tui_host.capture.ending import kept_in_words, read_ending
+from tui_host.capture.ending import CUT, kept_in_words, read_ending
 from tui_host.capture.record import MISSING, Head, Record
 from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.chat.infer.asking.history import Heard
@@ -51,6 +51,7 @@ class Asking:
         status: The response's, 0 before it came, and where it is not known.
         has_answer: Its head came.
         is_missing: What was captured does not have the answer.
+        is_cut: Whoever wrote it down left some of the answer out, though its end may be there.
         lacks: How much of the answer that came was kept, in words; empty for all.
         fold: The answer so far.
         end_ns: When the last of it came.
@@ -66,7 +67,7 @@ class Asking:
         self.peer = record.draft.peer
         self.status = 0
         self.has_answer = False
-        self.is_missing = False
+        self.is_missing = self.is_cut = False
         self.lacks = ""
         self.is_over = False
         request = hearing.read(dialect, body)
@@ -113,6 +114,7 @@ class Asking:
                 ending = read_ending(draft.data)
                 self.is_missing, self.lacks = ending.reason == MISSING, kept_in_words(ending)
                 self._broken = ending.error or ("" if ending.reason in {"complete", MISSING} else ending.reason)
+                self.is_cut = ending.error == CUT
                 self._take(self._decoder.finish())
                 for event in self._reader.finish():
                     self.fold.add(event)

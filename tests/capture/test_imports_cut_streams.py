@@ -1,0 +1,82 @@
+"""Answers of which a logger cut each line, or each body: what there is of them is shown, and none is called whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from tests.capture.captured import CHAT
+from tests.capture.test_imports_cut import bodies, reading_of
+from tui_host.capture.ending import CUT, read_ending
+from tui_host.capture.imports.seen import Seen
+from tui_host.errors import JSON
+
+BODY = json.dumps(CHAT)
+WORDS = ("It", " is", " 30.")
+
+
+def pieces_of(number: int = 0) -> list[str]:
+    """The events of a stream, as OpenAI sends them."""
+    told: list[JSON] = [{"index": 0, "delta": {"content": word}, "finish_reason": None} for word in WORDS]
+    last: JSON = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    head: dict[str, JSON] = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return [json.dumps({**head, "choices": [choice]}) for choice in (*told, last)]
+
+
+def ends(found: Sequence[Seen]) -> list[str]:
+    """Of each answer why it is not whole, empty where it is."""
+    return [read_ending(each.draft.data).error for each in found if each.draft.kind in {"end", "error"}]
+
+
+@pytest.mark.parametrize("most", [6, 20, 45, 71, 90, 110])
+@pytest.mark.parametrize("tail", ["", "...", "…[truncated]"])
+def test_events_that_are_cut_before_they_say_anything_are_of_the_answer_that_is_waited_for(
+    most: int, tail: str
+) -> None:
+    cut = [f"{piece[:most]}{tail}" for piece in pieces_of()]
+    lines = [f"10:00:01 <<< data: {piece}\n" for piece in (*cut, "[DONE]")]
+    reading, found = reading_of(f"10:00:00 >>> {BODY}\n{''.join(lines)}")
+    assert b"".join(bodies(found, "chunk")).decode() == "".join(f"data: {piece}\n\n" for piece in (*cut, "[DONE]"))
+    assert len({each.draft.exchange for each in found}) == 1
+    assert ends(found) == [CUT]
+    assert reading.notes.told == [
+        f"a.log has {len(cut)} bodies or messages that are {CUT}, the first in line 2: shown up to there."
+    ]
+    assert not reading.notes.words
+
+
+def test_an_answer_is_not_whole_of_which_one_event_is_cut_and_its_end_is_there() -> None:
+    lines = [f"data: {piece[:-20] if number == 1 else piece}\n\n" for number, piece in enumerate(pieces_of())]
+    _, found = reading_of(f"# model\n> {BODY}\n{''.join(lines)}data: [DONE]\n\n> {BODY}\n< data: {pieces_of(1)[0]}\n")
+    assert b"".join(bodies(found, "chunk")[: len(lines)]).decode() == "".join(lines)
+    assert ends(found) == [CUT, ""]
+
+
+def test_the_pieces_that_are_cut_of_two_answers_are_told_apart_by_their_ids() -> None:
+    lines = [f"<< data: {piece[:60]}\n" for pair in zip(pieces_of(0), pieces_of(1), strict=True) for piece in pair]
+    _, found = reading_of("".join(lines))
+    said: dict[str | None, bytes] = {}
+    for each in found:
+        said[each.draft.exchange] = said.get(each.draft.exchange, b"") + each.draft.data
+    assert sorted((b'"chatcmpl-0"' in data, b'"chatcmpl-1"' in data) for data in said.values()) == [
+        (False, True),
+        (True, False),
+    ]
+    assert ends(found) == [CUT, CUT]
+
+
+@pytest.mark.parametrize("most", [60, 70])
+def test_lines_of_ollama_that_are_cut_before_they_say_anything_are_of_its_answer(most: int) -> None:
+    piece = '{"model":"qwen3","created_at":"2026-11-20T14:02:07.1Z","message":{"role":"assistant","content":"hi"},"done":false}'
+    _, found = reading_of(f">> {BODY}\n<< {piece[:most]}\n<< {piece[:most]}\n")
+    assert bodies(found, "chunk") == [f"{piece[:most]}\n".encode()] * 2
+    assert ends(found) == [CUT]
+
+
+def test_what_is_cut_behind_a_word_with_a_colon_is_left_out_with_a_word() -> None:
+    reading, found = reading_of(f'> {BODY}\nresponse: {{"id": "x", "na\ndata: {{"id": "y", "ob\n> {BODY}\n')
+    assert len(bodies(found, "request")) == 2
+    assert ends(found)[0] == CUT
+    assert reading.notes.words == "lines that are cut off (1, first line 2)"
