@@ -117,8 +117,13 @@ def known_by_its_beginning(value: JSON, dialect: str) -> Known | None:
         return None
     if any("role" in mapping(each) for each in items(body.get("messages"))):
         return Known("request", dialect or dialect_of_messages(body), is_cut=True)
-    is_asked = bool(dialect) and bool(body.keys() & _OF_A_REQUEST)
-    return Known("request", dialect, is_cut=True) if is_asked else None
+    return Known("request", dialect, is_cut=True) if dialect and may_be_a_request(value) else None
+
+
+def may_be_a_request(value: JSON) -> bool:
+    """Whether what a cut value says may be of a request, where its address is one of a model."""
+    body = mapping(value)
+    return bool(body.keys() & _OF_A_REQUEST) and not body.keys() & _OF_AN_ANSWER
 
 
 def _answered_in(body: Mapping[str, JSON]) -> str:

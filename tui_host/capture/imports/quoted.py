@@ -6,17 +6,17 @@ Whatever its members are called: what was on a wire is known by what it is. Thei
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from types import MappingProxyType
-from typing import NamedTuple
 
 from tui_host.capture.imports.both import DEPTH as IN_REQUEST
 from tui_host.capture.imports.both import answer_of, names_of_answers, request_alone
 from tui_host.capture.imports.clock import TIME
+from tui_host.capture.imports.cut import known_by_its_beginning, may_be_a_request, said_before_the_cut
 from tui_host.capture.imports.pythonic import written_as_json
+from tui_host.capture.imports.quote import Around, Quoted
 from tui_host.capture.imports.seen import read_value
-from tui_host.capture.imports.wires import Known, dialect_of_answer, dialect_of_request, is_frame, is_piece, known
+from tui_host.capture.imports.wires import Known, dialect_of_answer, dialect_of_request, is_frame, known
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
@@ -49,62 +49,6 @@ _ONE_BREAK = re.compile(rb"(?m)^(data:[^\r\n]*)(\r?\n)(?=(?:data|event|id):)")
 """Between events that are one line each."""
 
 
-class Around(NamedTuple):
-    """What stands around what was on a wire.
-
-    Attributes:
-        words: Names and short texts: they may tell a time, and a direction.
-        url: The address that is told there; empty if none is.
-        key: What names the exchange there; empty if nothing does.
-        server: What names the server there; empty if nothing does.
-        place: The members in which it stands, from the outermost on.
-        members: The short values that stand there, by their names.
-    """
-
-    words: str
-    url: str = ""
-    key: str = ""
-    server: str = ""
-    place: tuple[str, ...] = ()
-    members: Mapping[str, str] = MappingProxyType({})
-
-
-class Quoted(NamedTuple):
-    """Something that was on a wire.
-
-    Attributes:
-        around: What stands around it.
-        data: It.
-        value: What it says; None for a text of events.
-        known: What it is; without a dialect a part of a stream that tells none.
-        event: What the first event of such a text says.
-    """
-
-    around: Around
-    data: bytes
-    value: JSON
-    known: Known
-    event: JSON = None
-
-    @property
-    def is_stream(self) -> bool:
-        """Whether it is a text of events: a whole stream, or a part of one."""
-        return self.value is None
-
-    @property
-    def is_piece(self) -> bool:
-        """Whether it is one piece of a stream, and not its last."""
-        return self.known.kind == "answer" and (is_piece(self.value) or mapping(self.value).get("done") is False)
-
-    def says_the_same_as(self, other: Quoted) -> bool:
-        """Whether it is another form of the same."""
-        return self.data == other.data if self.value is None else self.value == other.value
-
-    def parses(self, other: Quoted) -> bool:
-        """Whether it is what was made of an event that the other has as text."""
-        return other.is_stream and self.value is not None and self.value == other.event
-
-
 def with_empty_lines(data: bytes) -> bytes:
     """A stream of events that are one line each, with the empty lines between them: who joins the lines that he reads loses these."""
     if b"\n" not in data.strip():
@@ -112,18 +56,23 @@ def with_empty_lines(data: bytes) -> bytes:
     return _ONE_BREAK.sub(rb"\1\2\2", data)
 
 
-def quoted(value: JSON, words: str) -> Sequence[Quoted]:
+def quoted(value: JSON, words: str, dialect_at: Callable[[Around], str] = lambda _: "") -> Sequence[Quoted]:
     """What an object or a list quotes, which was on no wire itself; each request before its answer, and of neither a second form.
 
     Args:
         value: The object.
         words: What stands around it.
+        dialect_at: The dialect of an address that is told around something; empty if none is told.
     """
     found: list[Quoted] = []
     parts: list[Quoted] = []
     is_asked = is_answered = False
-    for each in _in_value(value, Around(words), DEPTH):
-        if found and each.parses(found[-1]):
+    for each in _told(_in_value(value, Around(words), DEPTH), dialect_at):
+        if any(each.is_beginning_of(other) for other in found[-2:]):
+            continue
+        if found and found[-1].is_beginning_of(each):
+            found[-1] = each
+        elif found and each.parses(found[-1]):
             continue
         if found and found[-1].parses(each):
             found[-1] = each  # nearer to the wire than what was made of it
@@ -139,7 +88,17 @@ def quoted(value: JSON, words: str) -> Sequence[Quoted]:
             is_asked = each.known.kind == "request"
         elif each.is_stream:
             found[-1] = each
-    return found or parts[:1]
+    is_waiting = bool(found) and found[-1].known.kind == "request"  # what comes of its answer tells no dialect
+    return [*found, *parts[:1]] if is_waiting or not found else found
+
+
+def _told(found: Iterable[Quoted], dialect_at: Callable[[Around], str]) -> Iterator[Quoted]:
+    """Those that are known for something; of a request that is cut off that may take the address."""
+    for each in found:
+        if each.known.dialect or each.known.kind != "request":
+            yield each
+        elif dialect := dialect_at(each.around):
+            yield each._replace(known=each.known._replace(dialect=dialect))
 
 
 def text_in(value: JSON, words: str, place: Sequence[str]) -> tuple[Around, str] | None:
@@ -282,12 +241,14 @@ def _in_text(text: str, around: Around, depth: int) -> Iterator[Quoted]:
     found = _EVENT.match(text)
     if found is not None or _PART.match(text):
         data = (text if text.strip() != "[DONE]" else "data: [DONE]").encode("utf-8", "surrogatepass")
-        first = text[found.end() :].partition("\n")[0] if found is not None else ""
+        first, _, more = text[found.end() :].partition("\n") if found is not None else ("", "", "")
         event = read_value(first.strip().encode("utf-8", "surrogatepass"))
         if is_frame(event):
             yield from _frames(data, around)
             return
-        yield Quoted(around, with_empty_lines(data), None, Known("answer", dialect_of_answer(event)), event)
+        begun = None if event is not None or more else _begun(first.encode("utf-8", "surrogatepass"), around)
+        dialect = dialect_of_answer(event) if begun is None else begun.known.dialect
+        yield Quoted(around, with_empty_lines(data), None, Known("answer", dialect), event)
         return
     if text.lstrip()[:1] not in {"{", "["}:
         return
@@ -297,9 +258,18 @@ def _in_text(text: str, around: Around, depth: int) -> Iterator[Quoted]:
         yield Quoted(around, data.strip(), value, it)
     elif value is not None:
         yield from _in_value(value, around, depth - 1) if depth else ()
-    elif "\n" in text.strip():
-        first, *others = text.strip().split("\n")
-        if found_first := list(_in_text(first, around, depth)):
-            yield from found_first
-            for line in others:
-                yield from _in_text(line, around, depth)
+    elif "\n" in text.strip() and (found_first := list(_in_text(text.strip().partition("\n")[0], around, depth))):
+        yield from found_first
+        for line in text.strip().split("\n")[1:]:
+            yield from _in_text(line, around, depth)
+    elif begun := _begun(data.strip(), around):
+        yield begun
+
+
+def _begun(data: bytes, around: Around) -> Quoted | None:
+    """What a text is that is cut off; None if it does not show. A request that the address alone tells has no dialect."""
+    value = said_before_the_cut(data)
+    it = known_by_its_beginning(value, "") if value is not None else None
+    if it is None and may_be_a_request(value):
+        it = Known("request", is_cut=True)
+    return Quoted(around, data, value, it) if it is not None else None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tui_host.capture.imports.clock import Clock
 from tui_host.capture.imports.course import is_of_a_course
 from tui_host.capture.imports.cut import OTHERS as CUT_OTHERS
-from tui_host.capture.imports.cut import Cuts, known_by_its_beginning, said_before_the_cut
+from tui_host.capture.imports.cut import known_by_its_beginning, said_before_the_cut
 from tui_host.capture.imports.logs.labels import Habits
 from tui_host.capture.imports.logs.lanes import Lanes
 from tui_host.capture.imports.logs.linewise import FIELD, PREFIX_MOST, Line, Lines
@@ -18,9 +18,9 @@ from tui_host.capture.imports.logs.passed import Passed, address_in
 from tui_host.capture.imports.logs.servers import Servers
 from tui_host.capture.imports.logs.tangle import Tangles
 from tui_host.capture.imports.logs.ways import Ways, words_before
+from tui_host.capture.imports.quote import Around
 from tui_host.capture.imports.quoted import (
     TEXTS,
-    Around,
     holds_both,
     quoted,
     text_in,
@@ -94,7 +94,6 @@ class Log:
         self._label = ""
         self._lead = ""
         self._is_taken = self._is_asked = self._is_cut = False
-        self._cuts = Cuts()
         self._tangles = Tangles(file.data, self._from)
         lanes = Lanes(notes, peer, replace(taught.habits), self._tangles if taught.looks_ahead else None)
         servers = Servers(notes, peer, file.name, taught.ways)
@@ -113,8 +112,8 @@ class Log:
 
     def take(self, line: Line) -> Iterator[Seen]:
         """The next line."""
-        self._at, self._is_cut = line.at, line.cut is not None
-        self._tangles.at = line.at
+        self._at = self._passed.at = self._tangles.at = line.at
+        self._is_cut = line.cut is not None
         if self._passed.lanes.tangled is not None and line.at >= self._tangles.end:
             yield from self._passed.lanes.untangle()
         is_taken = yield from self._line(line)
@@ -161,7 +160,7 @@ class Log:
             return False
         self._label, self._passed.url = "", url
         self._passed.hear(before)
-        self._cuts.add(self._at)
+        self._passed.cuts.add(self._at)
         around = Around(before, key=key, server=outer.server)
         yield from self._passed.known(line.data, line.cut, it, around)
         return True
@@ -219,7 +218,7 @@ class Log:
         yield from self._passed.lanes.finish()
         self._passed.servers.tell_guesses()
         self._notes.told += self._tangles.told(self._file.name)
-        self._notes.told += self._cuts.told(self._file)
+        self._notes.told += self._passed.cuts.told(self._file)
         if count := self._passed.lanes.doubtful:
             what = "an answer" if count == 1 else f"{count:,} answers"
             self._notes.told.append(
@@ -242,7 +241,7 @@ class Log:
             return True
         if value is not None:
             return (yield from self._value(data.strip(), value, lead))
-        found = quoted(data.decode("utf-8", "replace"), lead)
+        found = [each for each in quoted(data.decode("utf-8", "replace"), lead) if not each.known.is_cut]
         if found and found[0].is_stream:
             return (yield from self._passed.part(with_empty_lines(data), around, found[0].known.dialect))
         lane = self._passed.lanes.of(around.key)
@@ -261,7 +260,7 @@ class Log:
         """What is JSON in a line; says whether it is of a wire, or quotes what is."""
         it = known(value)
         if it and holds_both(value, it):
-            return (yield from self._passed.found(quoted(value, before)))
+            return (yield from self._passed.found(quoted(value, before, self._passed.dialect_at)))
         if it:
             server = "" if self._passed.outer is None else self._passed.outer.server
             yield from self._passed.known(data, value, it, Around(before, key=self._passed.key(before), server=server))
@@ -269,7 +268,7 @@ class Log:
         text = text_in(value, before, self._passed.place)
         if text is not None and self._passed.goes_on(text[0], text[1].encode("utf-8", "surrogatepass")):
             return (yield from self._passed.part(text[1].encode("utf-8", "surrogatepass"), text[0]))
-        return (yield from self._passed.found(quoted(value, before)))
+        return (yield from self._passed.found(quoted(value, before, self._passed.dialect_at)))
 
     def _words(self, line: Line) -> Generator[Seen, None, bool]:
         """A line without JSON; says whether anything is to be learnt from it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.course import Course, is_of_a_course
 from tui_host.capture.imports.logs.labels import IDS_MOST
-from tui_host.capture.imports.quoted import Around
+from tui_host.capture.imports.quote import Around
 from tui_host.capture.imports.seen import read_value
 from tui_host.capture.imports.single import Single, piece_of
 from tui_host.capture.imports.stream import id_of

@@ -6,14 +6,14 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 
 from tui_host.capture.imports.clock import Clock
-from tui_host.capture.imports.cut import CUT
+from tui_host.capture.imports.cut import CUT, Cuts
 from tui_host.capture.imports.exchanges import NO_ANSWER_BUT, NO_STATUS, Exchanges
 from tui_host.capture.imports.logs.labels import Habits, Labels, key_in, label_in
 from tui_host.capture.imports.logs.lanes import Lanes
 from tui_host.capture.imports.logs.marks import Marks, marks_in
 from tui_host.capture.imports.logs.servers import Servers
 from tui_host.capture.imports.pythonic import written_as_json
-from tui_host.capture.imports.quoted import Around, Quoted
+from tui_host.capture.imports.quote import Around, Quoted
 from tui_host.capture.imports.seen import Moment, Seen
 from tui_host.capture.imports.wires import Known, Wires, dialects_of_request, is_piece
 from tui_host.capture.words import mapping
@@ -50,6 +50,8 @@ class Passed:
         outer: What stands around the text in which what comes stands; None where that is a line of the log itself.
         place: Where the last piece of a stream stood.
         lead: What stands before the last line of a stream that has words of its own.
+        at: Where the line that is read begins.
+        cuts: What is shown up to where it is cut off.
     """
 
     def __init__(self, wires: Wires, lanes: Lanes, servers: Servers, clock: Clock, habits: Habits) -> None:
@@ -68,6 +70,8 @@ class Passed:
         self.outer: Around | None = None
         self.place: tuple[str, ...] = ()
         self.lead = ""
+        self.at = 0
+        self.cuts = Cuts()
 
     def key(self, words: str) -> str:
         """What names the exchange of what these words stand before."""
@@ -100,6 +104,11 @@ class Passed:
         """The words that may name an exchange: a line of a stream that has none was written with the one before."""
         return self.lead + words if _FIELD.match(words) else words
 
+    def dialect_at(self, around: Around) -> str:
+        """The dialect of the address that is told around something, or was told before it; empty if none is."""
+        url = address_in(f"{around.words} {around.url}", self._wires) or self.url
+        return self._wires.dialect_at(url) if url else ""
+
     def found(self, found: Sequence[Quoted]) -> Generator[Seen, None, bool]:
         """What is quoted; says whether any is of a wire."""
         is_taken = False
@@ -111,6 +120,8 @@ class Passed:
             else:
                 yield from self.known(each.data, each.value, each.known, each.around)
                 is_taken = True
+                if each.known.is_cut:
+                    self.cuts.add(self.at)
             if has_both and each.known.kind == "request":
                 self.lanes.answer_next()
         if len(found) > 1 and found[-1].is_stream and any(each.known.kind == "request" for each in found):
