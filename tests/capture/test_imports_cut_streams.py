@@ -80,3 +80,63 @@ def test_what_is_cut_behind_a_word_with_a_colon_is_left_out_with_a_word() -> Non
     assert len(bodies(found, "request")) == 2
     assert ends(found)[0] == CUT
     assert reading.notes.words == "lines that are cut off (1, first line 2)"
+
+
+STREAM = "".join(f"data: {piece}\n\n" for piece in pieces_of())
+PRINTS: dict[str, str] = {
+    "a text that Python prints": "10:00:01 <<< {!r}\n",
+    "a text of an object": '{{"dir": "response", "body": {}}}\n',
+    "a line for itself": "{}\n",
+}
+
+
+@pytest.mark.parametrize("name", PRINTS)
+def test_a_stream_that_ends_within_an_event_is_told_as_cut(name: str) -> None:
+    lines: list[str] = []
+    for most in range(30, len(STREAM), 37):
+        said = STREAM[:most].rstrip("\n")
+        written = json.dumps(said) if "body" in PRINTS[name] else said
+        lines = [f"10:00:00 >>> {BODY}\n", PRINTS[name].format(written), f"10:00:00 >>> {BODY}\n"]
+        reading, found = reading_of("".join(lines))
+        is_cut = not said.endswith("}]}") and (name != "a line for itself" or "{" in said.rpartition("\n")[2])
+        assert ends(found)[:1] == [CUT if is_cut else ""], said
+        if is_cut:
+            number = 2 + (said.count("\n") if name == "a line for itself" else 0)
+            assert reading.notes.told == [
+                f"a.log has a body or message that is {CUT}, in line {number}: shown up to there."
+            ]
+
+
+@pytest.mark.parametrize("most", [60, 81, 150])
+def test_each_piece_that_was_cut_as_it_was_printed_is_a_line_of_the_stream(most: int) -> None:
+    cut = [f"data: {piece}"[:most] for piece in pieces_of()]
+    reading, found = reading_of(f"> {BODY}\n{''.join(f'recv {piece!r}{chr(10)}' for piece in cut)}")
+    assert b"".join(bodies(found, "chunk")).decode().rstrip() == "\n\n".join(cut)
+    assert ends(found) == [CUT]
+    assert reading.notes.told == [
+        f"a.log has {len(cut)} bodies or messages that are {CUT}, the first in line 2: shown up to there."
+    ]
+
+
+def test_a_request_behind_a_stream_that_was_cut_between_two_members_is_none_of_its_rest() -> None:
+    said = STREAM[: STREAM.index('"created"')]
+    lines = [{"dir": way, "body": body} for way, body in (("request", BODY), ("response", said)) * 2]
+    _, found = reading_of("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert bodies(found, "request") == [BODY.encode()] * 2
+    assert bodies(found, "chunk") == [said.encode()] * 2
+    assert ends(found) == [CUT, CUT]
+
+
+@pytest.mark.parametrize("size", [7, 50, 120])
+def test_a_stream_in_pieces_cut_anywhere_that_are_all_there_is_whole(size: int) -> None:
+    pieces = [STREAM[at : at + size] for at in range(0, len(STREAM), size)]
+    reading, found = reading_of(f"> {BODY}\n{''.join(f'recv {piece!r}{chr(10)}' for piece in pieces)}")
+    assert b"".join(bodies(found, "chunk")).decode() == STREAM
+    assert ends(found) == [""]
+    assert not reading.notes.told
+
+
+def test_a_file_that_is_one_stream_without_its_end_is_told_as_cut() -> None:
+    reading, found = reading_of(STREAM[:-30])
+    assert ends(found) == [CUT]
+    assert reading.notes.told == [f"a.log has a body or message that is {CUT}, in line 7: shown up to there."]

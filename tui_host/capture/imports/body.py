@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from tui_host.capture.imports.cut import CUT, Cuts
 from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.messages import exchanges_in
 from tui_host.capture.imports.quoted import holds_both, with_empty_lines
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Seen, read_value
-from tui_host.capture.imports.stream import id_of
+from tui_host.capture.imports.stream import Stream, id_of
 from tui_host.capture.imports.wires import (
     Known,
     dialect_of_answer,
@@ -139,9 +140,22 @@ def _answer(body: Body, file: File, at: Moment, lane: Exchanges, notes: Notes) -
     if body.has_lost_lines:
         data = with_empty_lines(data)
         notes.told.append(f"{file.name} has lost the empty lines that end a stream's events: they are put back.")
+    last = b""
     for piece in _pieces(data, body.form):
         yield from lane.answer(piece, at, dialect=body.dialect, form=body.form)
+        last = piece
+    if body.form != "json" and _is_cut(last):
+        cuts, lane.cut = Cuts(), CUT
+        cuts.add(file.data.rfind(b"\n") + 1)
+        notes.told += cuts.told(file)
     yield from lane.finish()
+
+
+def _is_cut(piece: bytes) -> bool:
+    """Whether a stream's last piece ends within what it says."""
+    stream = Stream()
+    stream.put(piece)
+    return stream.is_cut
 
 
 def _pieces(data: bytes, form: str) -> Iterator[bytes]:

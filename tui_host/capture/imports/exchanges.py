@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tui_host.capture.ending import Ending, Reason
+from tui_host.capture.ending import CUT, Ending, Reason
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.imports.seen import Moment, Notes, Seen
 from tui_host.capture.imports.single import piece_of
@@ -153,9 +153,12 @@ class Exchanges:
     def finish(self) -> Iterator[Seen]:
         """Nothing more comes of the exchange that has begun, if one has: what came last is its end."""
         opened, self._open = self._open, None
-        self.stream, cut, self.cut = Stream(), self.cut, ""
+        stream, self.stream = self.stream, Stream()
+        cut, self.cut = self.cut or (CUT if stream.is_cut and not self._doubt else ""), ""
         if opened is None:
             return
+        if not self._doubt:
+            stream.end()
         reason: Reason = "cut by peer" if cut else "complete" if opened.is_answered else MISSING
         ending = Ending(reason=reason, error=cut, size=opened.size, kept=min(opened.size, BODY_LIMIT))
         yield Seen(opened.at, _after(opened.draft, ending.kind, data=ending.to_bytes()))

@@ -7,6 +7,7 @@ other in a file of answers.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from tui_host.capture.imports.course import FIRST, LAST, kind_of
 from tui_host.capture.imports.seen import read_value
@@ -28,6 +29,7 @@ _BREAK, _BREAKS = re.compile(rb"\A\r?\n"), re.compile(rb"\A(?:\r?\n){1,2}")
 _LEAVES = re.compile(rb'(?:[^"\\]|\\.)*"\s*[^,:}\]\s]', re.DOTALL)
 """It ends a string, and goes on as no JSON does behind one."""
 _FIELDS = re.compile(rb"\s*(?:event|data):")
+_OBJECT = re.compile(rb"\s*\{")
 _END = 2
 """Line breaks behind an event."""
 _BEGINS = re.compile(rb"message_start|response\.created")
@@ -40,19 +42,24 @@ class Stream:
     """What came so far of one.
 
     Attributes:
+        at: Where the line begins in which its last piece stands.
+        tell_cut: Called with that place of each piece of which the rest did not come.
         is_done: It said that it has ended, in a word.
         is_finished: It said why it ends; more than what it took may not come.
         is_begun: It began with an event of those that alone of its kind say which answer they are of.
     """
 
     def __init__(self) -> None:
-        self.is_done = False
+        self.at = 0
+        self.tell_cut: Callable[[int], None] = lambda _: None
+        self.is_done = self._was_cut = False
         self._head = b""
         self._breaks = self._lent = 0
         self.is_finished = self.is_begun = False
         self._is_heard = self._is_over = False
         self._name = ""
-        self._depth = 0
+        self._last = b""
+        self._brackets = bytearray()
         self._is_object = self._in_string = self._is_escaped = False
 
     @property
@@ -70,6 +77,21 @@ class Stream:
         """Whether what came last ends within a line, or may."""
         return bool(self._head) and not self._breaks and not self._is_whole
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether what came is not all, if nothing more comes: it ends within an event, or an event before it was cut off."""
+        return self._was_cut or self._ends_within
+
+    @property
+    def _ends_within(self) -> bool:
+        is_open = self._in_string or bool(self._brackets) or _BEGUN.match(self._head) is not None
+        return self.is_within and is_open and not self._head.startswith(b":")
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        if self._ends_within:
+            self.tell_cut(self.at)
+
     def goes_on(self, data: bytes) -> bool:
         """Whether something that stands where the last piece did is the next one."""
         return self._is_within_with(data) or (bool(self._head) and _BEGUN.match(data) is not None)
@@ -78,9 +100,16 @@ class Stream:
         """Whether a piece may be the rest of a line: not where what came ended in the middle, as whoever wrote the log cut it off."""
         if self._in_string:
             is_other = _LEAVES.match(data, 1 if self._is_escaped else 0) is not None
+        elif self._brackets:
+            is_other = _FIELDS.match(data) is not None or (_OBJECT.match(data) is not None and not self._takes_object)
         else:
-            is_other = self._depth > 0 and _FIELDS.match(data) is not None
+            is_other = False
         return self.is_within and not is_other
+
+    @property
+    def _takes_object(self) -> bool:
+        """Whether an object may stand where the line ends that came last: behind a name, or in a list."""
+        return self._last in {b":", b"["} or (self._last == b"," and self._brackets.endswith(b"["))
 
     def value_in(self, data: bytes) -> JSON:
         """What the first event of a piece says, or its name tells of that; None where it goes on within one."""
@@ -115,8 +144,22 @@ class Stream:
             several, key = ("choices", "finish_reason") if "choices" in body else ("candidates", "finishReason")
             self.is_finished = any(mapping(each).get(key) for each in items(body.get(several)))
 
-    def put(self, data: bytes) -> bytes:
-        """The next piece, with the ends of lines and events that the log has lost; they are put behind what they end."""
+    def put(self, data: bytes, at: int = 0) -> bytes:
+        """The next piece, with the ends of lines and events that the log has lost; they are put behind what they end.
+
+        Args:
+            data: It.
+            at: Where the line begins in which it stands.
+        """
+        cut = b""
+        if self._ends_within and _FIELDS.match(data) and not self._is_within_with(data):
+            self.end()
+            self._was_cut, self._breaks = True, _END
+            cut = b"\n" * _END
+        self.at = at
+        return cut + self._put(data)
+
+    def _put(self, data: bytes) -> bytes:
         if self._lent:
             rest = _BREAK.sub(b"", data, count=1) if self._lent == 1 else _BREAKS.sub(b"", data, count=1)
             self._lent = 0 if rest else self._lent - data.count(b"\n")
@@ -143,7 +186,7 @@ class Stream:
             return
         begin = max(kept.rfind(b"\n"), kept.rfind(b"\r")) + 1
         if begin or self._breaks:
-            self._head, self._depth = b"", 0
+            self._head, self._brackets = b"", bytearray()
             self._is_object = self._in_string = self._is_escaped = False
         self._head += kept[begin : begin + _HEAD - len(self._head)]
         self._breaks = data[len(kept) :].count(b"\n")
@@ -160,13 +203,17 @@ class Stream:
             elif mark == b'"':
                 self._in_string = not self._in_string
             elif not self._in_string:
-                self._depth += 1 if mark in {b"{", b"["} else -1
+                if mark in {b"{", b"["}:
+                    self._brackets += mark
+                elif self._brackets:
+                    self._brackets.pop()
                 self._is_object = True
+        self._last = data.rstrip()[-1:] or self._last
 
     @property
     def _is_whole(self) -> bool:
         """Whether the line that came last says a whole value, or that nothing more comes."""
-        is_value = self._is_object and not self._in_string and self._depth == 0
+        is_value = self._is_object and not self._in_string and not self._brackets
         return is_value or _DONE.match(self._head) is not None
 
 

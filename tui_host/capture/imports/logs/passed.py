@@ -149,7 +149,8 @@ class Passed:
         if not dialect and not lane.is_open:
             return not data.strip()
         at = self.clock.at(around.words)
-        if data := lane.stream.put(data):
+        lane.stream.tell_cut = self.cuts.add
+        if data := lane.stream.put(data, self.at):
             self.place = around.place
             yield from lane.answer(data, at, dialect=dialect, form=form)
         if lane.stream.is_done:
