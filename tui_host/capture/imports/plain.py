@@ -1,17 +1,27 @@
-"""Files as plain UTF-8: unpacked where gzip packed them, and where a shell wrote UTF-16, as PowerShell's `>` does."""
+"""Files as plain UTF-8: unpacked where gzip packed them, and where a shell wrote UTF-16, as PowerShell's `>` does, or a program GBK."""
 
 from __future__ import annotations
 
+import codecs
+import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
 
-from tui_host.capture.imports.seen import MOST, File, Notes, unreadable
+from tui_host.capture.imports.elements import Data
+from tui_host.capture.imports.seen import MOST, File, Notes, line_of, unreadable
 
 _GZIP = b"\x1f\x8b"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
 _GZIP_WINDOW = 31
 """zlib's word for gzip's own head around the data."""
+_LOOK = 1 << 20
+"""Bytes that are looked at, or written anew, at once."""
+_PAIR = re.compile(rb"[\xa1-\xf7][\xa1-\xfe]|[\x81-\xfe][\x30-\xfe]")
+_READ = re.compile(r"[^\x00-\x7f\ufffd]")
+_BOTH_HIGH = 0xA1
+"""Both bytes of a character of GB 2312, of which Chinese is written, are no less: those of letters with accents are mostly one."""
 
 
 def plain(file: File, notes: Notes) -> File:
@@ -24,7 +34,17 @@ def plain(file: File, notes: Notes) -> File:
         file = _unpacked(file, notes)
     if file.data[:2] in _UTF_16:
         return _as_utf_8(file, notes)
-    return replace(file, data=file.data[3:]) if file.data[:3] == _BOM else file
+    if file.data[:3] == _BOM:
+        return replace(file, data=file.data[3:])
+    most = len(file.data) if len(file.data) <= MOST else _LOOK  # of what is larger the beginning tells
+    wrong_at = _first_wrong(file.data, most, "utf-8")
+    if wrong_at < 0:
+        return file
+    if _is_gbk(file.data, most):
+        return _out_of_gbk(file, notes)
+    where = f"the first in line {line_of(file.data, wrong_at)}"
+    notes.told.append(f"{file.name} has bytes that are no UTF-8, {where}: what stands around them is read.")
+    return file
 
 
 def _unpacked(file: File, notes: Notes) -> File:
@@ -62,3 +82,55 @@ def _as_utf_8(file: File, notes: Notes) -> File:
         return replace(file, data=file.data[:].decode("utf-16").encode())
     except UnicodeError as error:
         raise unreadable(file, f"this begins as UTF-16, and is none: {error}", "byte 0") from error
+
+
+def _out_of_gbk(file: File, notes: Notes) -> File:
+    """The file in UTF-8; one that is larger than is held stays as it is."""
+    if len(file.data) > MOST:
+        notes.told.append(
+            f"{file.name} is in GBK, and larger than {MOST >> 20} MiB: save it as UTF-8 to read its text."
+        )
+        return file
+    decoder, data = codecs.getincrementaldecoder("gb18030")(), bytearray()
+    for piece in _pieces(file.data, len(file.data)):
+        data += decoder.decode(piece).encode()
+    notes.told.append(f"{file.name} is in GBK: the bytes shown of it are those of its text in UTF-8.")
+    return replace(file, data=bytes(data))
+
+
+def _is_gbk(data: Data, most: int) -> bool:
+    """Whether a text that is no UTF-8 is GBK (GB 18030) from end to end, as Chinese is.
+
+    UTF-8 with a few bytes that are wrong can be read as GBK too, and so can most that has letters with accents: of neither the characters
+    are such as Chinese is written of.
+    """
+    if _first_wrong(data, most, "gb18030") >= 0:
+        return False
+    good = wrong = of_chinese = others = 0
+    for piece in _pieces(data, most):
+        if b"\0" in piece:
+            return False
+        text = piece.decode("utf-8", "replace")
+        wrong += text.count("\ufffd")
+        good += len(_READ.findall(text))
+        for found in _PAIR.finditer(piece):
+            is_of_chinese = min(found[0]) >= _BOTH_HIGH
+            of_chinese += is_of_chinese
+            others += not is_of_chinese
+    return wrong > good and of_chinese > others
+
+
+def _first_wrong(data: Data, most: int, name: str) -> int:
+    """The first byte of a text that is not in a coding, but for a character at its end that is not whole; -1 if there is none."""
+    decoder, at = codecs.getincrementaldecoder(name)(), 0
+    try:
+        for piece in _pieces(data, most):
+            decoder.decode(piece)
+            at += len(piece)
+    except UnicodeDecodeError as error:
+        return at + error.start
+    return -1
+
+
+def _pieces(data: Data, most: int) -> Iterator[bytes]:
+    return (data[at : min(at + _LOOK, most)] for at in range(0, most, _LOOK))

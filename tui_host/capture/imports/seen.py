@@ -172,11 +172,19 @@ def read_value(data: bytes, *, is_shallow: bool = False) -> JSON:
     if len(data) > MOST:
         return None
     try:
-        text = data.decode()
+        text = _text_of(data)
         value = load(text)
     except (ValueError, RecursionError):  # what goes deeper than a parser may is none, either
         return None
     return None if not is_shallow and len(data) > LEVELS and is_deeper(text, LEVELS) else value
+
+
+def _text_of(data: bytes) -> str:
+    """Bytes as text: some that are no UTF-8 make nothing else of what stands around them."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")
 
 
 def begins_with(data: bytes) -> tuple[bytes, JSON] | None:

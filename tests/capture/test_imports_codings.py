@@ -1,0 +1,82 @@
+"""Files in another coding than UTF-8: what Chinese programs write is read, and of what is nearly UTF-8 nothing is made that it is not."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import pytest
+
+from tests.capture.captured import ASK, NOW_NS, PIECE, TELL, WIRES
+from tui_host.capture.imports import File, Reading, read
+from tui_host.capture.imports.plain import plain
+from tui_host.capture.imports.seen import Notes, Seen
+
+ASKED = '{"model": "m", "messages": [{"role": "user", "content": "六乘以五等于多少?请用工具"}]}'
+LOG = f"10:00:00 请求 {ASKED}\n10:00:01 响应 data: {json.dumps(PIECE)}\n10:00:01 响应 data: [DONE]\n"
+
+
+def reading_of(data: bytes) -> tuple[Reading, list[Seen]]:
+    reading = read([File(name="a.log", data=data, time_ns=NOW_NS)], WIRES)
+    return reading, list(reading.seen)
+
+
+def said(found: list[Seen]) -> list[tuple[str, bytes, str | None]]:
+    return [(each.draft.kind, each.draft.data, each.draft.malformed) for each in found]
+
+
+@pytest.mark.parametrize("coding", ["gbk", "gb18030"])
+def test_a_log_in_gbk_is_read_as_its_text_is(coding: str) -> None:
+    reading, found = reading_of(LOG.encode(coding))
+    assert said(found) == said(reading_of(LOG.encode())[1])
+    assert any(ASKED.encode() == each.draft.data for each in found)
+    assert reading.notes.told == ["a.log is in GBK: the bytes shown of it are those of its text in UTF-8."]
+    assert not reading.notes.words
+
+
+def test_a_log_in_gbk_that_ends_within_a_character_is_read_up_to_there() -> None:
+    reading, found = reading_of(f"{LOG}再来".encode("gbk")[:-1])
+    assert said(found) == said(reading_of(LOG.encode())[1])
+    assert "is in GBK" in reading.notes.told[0]
+
+
+def test_a_request_in_gbk_is_a_body() -> None:
+    reading, found = reading_of(ASKED.encode("gbk"))
+    assert reading.formats == ["a request"]
+    assert [each.draft.data for each in found if each.draft.kind == "request"] == [ASKED.encode()]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"model":"m","messages":[{"role":"user","content":"caf\xe9 \xff\xfe end"}]}',
+        '{"model":"m","messages":[{"role":"user","content":"Prüfer, größer, à côté, café"}]}'.encode("latin-1"),
+        ASKED.encode().replace("五".encode(), "五".encode()[:2]),
+        ASKED.encode()[:-9].replace("等".encode(), b"\xe7\xad") + ASKED.encode()[-9:],
+    ],
+)
+@pytest.mark.parametrize("lead", [b"", b"10:00:00 POST /v1/chat/completions "])
+def test_bytes_that_are_no_utf_8_stay_as_they_are_and_nothing_is_called_cut_off(data: bytes, lead: bytes) -> None:
+    reading, found = reading_of(lead + data + (b"\n" if lead else b""))
+    assert [each for each in said(found) if each[0] == "request"] == [("request", data, None)]
+    assert reading.notes.told == [
+        "a.log has bytes that are no UTF-8, the first in line 1: what stands around them is read."
+    ]
+    assert not reading.notes.words
+
+
+def test_what_is_utf_8_is_read_without_a_word_on_it() -> None:
+    for data in (LOG.encode(), f"{json.dumps(ASK)}\n{json.dumps(TELL)}\n".encode(), LOG.encode()[:-1]):
+        assert not reading_of(data)[0].notes.told
+
+
+def test_to_know_the_coding_of_a_large_file_takes_no_memory_as_large() -> None:
+    line = f"10:00:00 {json.dumps(ASK)} 你好\n".encode()
+    data = line * (24 * (1 << 20) // len(line))
+    tracemalloc.start()
+    try:
+        assert plain(File(name="a.log", data=data), Notes()).data is data
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < len(data) / 2
