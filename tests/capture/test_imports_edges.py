@@ -103,3 +103,38 @@ def test_what_is_json_beside_objects_as_javascript_prints_them_is_read() -> None
     reading = reading_of(f"{PRINTED[3]}{ASKED}{ANSWERED}")
     assert told(list(reading.seen)) == BOTH
     assert reading.notes.words == "lines that are of neither wire (1, first line 1)"
+
+
+def test_what_is_left_out_as_javascript_prints_it_is_told_with_what_to_do_instead() -> None:
+    for text in PRINTED:
+        reading = reading_of(f"{ASKED}{ANSWERED}{text}")
+        assert told(list(reading.seen)) == BOTH
+        assert len(reading.notes.told) == 1
+        assert "as JavaScript prints them" in reading.notes.told[0]
+        assert "JSON.stringify" in reading.notes.told[0]
+        assert f"from line {3 + text.startswith('up')} on" in reading.notes.told[0]
+
+
+def test_code_in_what_a_person_says_is_no_print() -> None:
+    said = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"text": "{ model: 'm', messages: [ [Object] ] }"}})
+    reading = reading_of(f"up {{ and running\n{ASKED}{said}\n")
+    list(reading.seen)
+    assert not reading.notes.told
+
+
+COMPLETIONS = (
+    '{"model": "llama3", "prompt": "why is the sky blue?", "stream": false}\n',
+    'POST /api/generate {"model": "llama3", "prompt": "why?"}\n{"model": "llama3", "response": "so", "done": true}\n',
+    '{"request": {"model": "llama3", "prompt": "why?"}, "response": {"model": "llama3", "response": "so", "done": true}}\n',
+)
+
+
+@pytest.mark.parametrize("text", COMPLETIONS)
+def test_completions_of_a_text_are_refused_or_left_out_with_a_word(text: str) -> None:
+    with pytest.raises(TuiHostError, match="completions of a text") as error:
+        reading_of(text)
+    assert error.value.where == "a.log, line 1"
+    assert "/api/chat" in error.value.remedy
+    reading = reading_of(f"{ASKED}{ANSWERED}{text}")
+    assert told(list(reading.seen)) == BOTH
+    assert "a.log, from line 3 on: these are completions of a text" in reading.notes.told[0]

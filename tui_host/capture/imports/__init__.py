@@ -22,7 +22,7 @@ from tui_host.capture.imports.logs.lines import Begin
 from tui_host.capture.imports.logs.pairs import pairs_in, read_pair
 from tui_host.capture.imports.plain import plain
 from tui_host.capture.imports.seen import File, Notes, Progress, Seen, line_of, unreadable
-from tui_host.capture.imports.unread import printed_objects, unread
+from tui_host.capture.imports.unread import completion, printed_objects, unread
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.imports.wrapped import unwrapped
 
@@ -180,6 +180,8 @@ def _unknown(file: File) -> Exception:
         return unreadable(
             file, f"{NOTHING}; it is no text", f"line {line_of(file.data, error.start)}, byte {error.start}"
         )
+    if (at := lines.first_completion(file)) >= 0:
+        return completion(file, at)
     cut_at = len(file.data) if is_cut(file.data) else lines.first_cut(file)
     if cut_at >= 0:
         where = f"line {line_of(file.data, cut_at)}, byte {cut_at}"

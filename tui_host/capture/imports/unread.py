@@ -1,12 +1,14 @@
-"""What other programs save in forms of their own, which are not read here: known by how they begin, and told with what to do instead."""
+"""What other programs save in forms of their own, or say by other APIs, which is not read here: known by what it is, and told with what to do instead."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tui_host.capture.imports.seen import File, line_of
-from tui_host.errors import TuiHostError
+from tui_host.capture.words import mapping
+from tui_host.errors import JSON, TuiHostError
 
 _FLOWS = re.compile(rb"(\d{1,12}):\d{1,2}:[a-z_]{1,40}[;,]")
 """A dictionary as mitmproxy writes it, up to its first key."""
@@ -24,6 +26,11 @@ _OF_JAVASCRIPT = re.compile(
 )
 """An object as node's `console.log` prints it, up to a member that is on a wire."""
 _LOOKED_AT = 1 << 16
+_OF_ONE = 1 << 11
+"""Bytes in which the members of one such object are looked for."""
+_TRIES = 100
+"""How many lines that are left out are looked at so."""
+_OF_CHATS = frozenset({"messages", "input", "contents", "jsonrpc"})
 
 
 class _Form(NamedTuple):
@@ -57,6 +64,11 @@ _JAVASCRIPT = _Form(
     "have the program print JSON.stringify(object), and name what it writes then",
 )
 
+_COMPLETION = _Form(
+    "these are completions of a text, as /api/generate of Ollama and /v1/completions give them, which are not read here",
+    "capture a chat: /api/chat or /v1/chat/completions",
+)
+
 
 def unread(file: File) -> TuiHostError | None:
     """Why a file is not read, and what to do; None where it is none of these."""
@@ -71,6 +83,53 @@ def printed_objects(file: File) -> TuiHostError | None:
         return None
     where = f"{file.name}, line {line_of(file.data, found.start())}"
     return TuiHostError(_JAVASCRIPT.what, where, _JAVASCRIPT.remedy)
+
+
+def is_completion(value: JSON) -> bool:
+    """Whether a value is a request for a completion of a text, or such an answer of Ollama's, or has one as a member."""
+    return any(_is_one_completion(mapping(each)) for each in (value, *mapping(value).values()))
+
+
+def completion(file: File, at: int) -> TuiHostError:
+    """Why a file is not read that has such a value in the line that begins there."""
+    return TuiHostError(_COMPLETION.what, f"{file.name}, line {line_of(file.data, at)}", _COMPLETION.remedy)
+
+
+def _is_one_completion(body: Mapping[str, JSON]) -> bool:
+    if body.keys() & _OF_CHATS:
+        return False
+    is_asked = "model" in body and isinstance(body.get("prompt"), str | list)
+    return is_asked or ("model" in body and isinstance(body.get("response"), str) and "done" in body)
+
+
+class LeftOut:
+    """Lines that are left out of a log that is read: of some it is known what they are."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._tries = _TRIES
+        self._firsts: dict[_Form, int] = {}
+
+    def see(self, at: int, text: bytes, value: JSON) -> None:
+        """One of them.
+
+        Args:
+            at: Where it begins.
+            text: It, where there is no JSON in it.
+            value: What this says.
+        """
+        if is_completion(value):
+            self._firsts.setdefault(_COMPLETION, at)
+        elif _JAVASCRIPT not in self._firsts and self._tries and b"{" in text:
+            self._tries -= 1
+            found = _OF_JAVASCRIPT.search(self._file.data[at : at + _OF_ONE])
+            if found is not None and found.start() < len(text):
+                self._firsts[_JAVASCRIPT] = at
+
+    def told(self) -> Iterator[str]:
+        """What a person should be told of them."""
+        for form, at in self._firsts.items():
+            yield f"{self._file.name}, from line {line_of(self._file.data, at)} on: {form.what} ({form.remedy})."
 
 
 def _form(file: File) -> _Form | None:

@@ -18,6 +18,7 @@ from tui_host.capture.imports.logs.linewise import Lines
 from tui_host.capture.imports.logs.log import Log, Taught
 from tui_host.capture.imports.logs.ways import Ways
 from tui_host.capture.imports.seen import LATER, File, Notes, Progress, Seen
+from tui_host.capture.imports.unread import is_completion
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Direction
 
@@ -52,6 +53,11 @@ def recognise(file: File, wires: Wires) -> bool:
 def first_cut(file: File) -> int:
     """The place of the first line with a value that is cut off; -1 if there is none."""
     return next((line.at for line in Lines(file.data) if line.cut is not None), -1)
+
+
+def first_completion(file: File) -> int:
+    """The place of the first line with a completion of a text, which is no chat; -1 if there is none."""
+    return next((line.at for line in Lines(file.data) if is_completion(line.value)), -1)
 
 
 def begin_of(file: File, wires: Wires, progress: Progress) -> Begin:

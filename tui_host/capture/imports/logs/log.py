@@ -19,15 +19,9 @@ from tui_host.capture.imports.logs.servers import Servers
 from tui_host.capture.imports.logs.tangle import Tangles
 from tui_host.capture.imports.logs.ways import Ways, words_before
 from tui_host.capture.imports.quote import Around
-from tui_host.capture.imports.quoted import (
-    TEXTS,
-    holds_both,
-    quoted,
-    text_in,
-    texts_in,
-    with_empty_lines,
-)
+from tui_host.capture.imports.quoted import TEXTS, holds_both, quoted, text_in, texts_in, with_empty_lines
 from tui_host.capture.imports.seen import File, Notes, Seen, line_of, read_value
+from tui_host.capture.imports.unread import LeftOut
 from tui_host.capture.imports.wires import Known, Wires, is_bare_error, known
 from tui_host.capture.record import Draft
 from tui_host.errors import JSON
@@ -98,6 +92,7 @@ class Log:
         lanes = Lanes(notes, peer, replace(taught.habits), self._tangles if taught.looks_ahead else None)
         servers = Servers(notes, peer, file.name, taught.ways)
         self._passed = Passed(wires, lanes, servers, clock, taught.habits)
+        self._left_out = LeftOut(file)
 
     @property
     def habits(self) -> Habits:
@@ -118,7 +113,10 @@ class Log:
             yield from self._passed.lanes.untangle()
         is_taken = yield from self._line(line)
         self._is_taken = is_taken or (line.is_more and self._is_taken)
-        if not self._is_taken and not line.has_more:
+        is_left_out = not self._is_taken and not line.has_more
+        if is_left_out or line.text.endswith(b"{"):
+            self._left_out.see(line.at, line.text, line.value)
+        if is_left_out:
             what = CUT_OTHERS if self._is_cut else OTHERS
             self._notes.leave_out(what, self._file.name, lambda: f"line {line_of(self._file.data, line.at)}")
 
@@ -219,6 +217,7 @@ class Log:
         self._passed.servers.tell_guesses()
         self._notes.told += self._tangles.told(self._file.name)
         self._notes.told += self._passed.cuts.told(self._file)
+        self._notes.told += self._left_out.told()
         if count := self._passed.lanes.doubtful:
             what = "an answer" if count == 1 else f"{count:,} answers"
             self._notes.told.append(
