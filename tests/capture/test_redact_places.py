@@ -55,6 +55,11 @@ def test_the_other_parts_of_such_a_header_are_words() -> None:
         ("Referer", "/x?u=http://b/?key=p-1", "/x?u=http://b/?key=⟨secret:key⟩"),
         ("Referer", "/x?key=p;1", "/x?key=⟨secret:key⟩"),
         ("Helicone-Target-Url", "https://u:p-1@a.example/v1", "https://⟨secret:userinfo⟩@a.example/v1"),
+        ("X-Custom", f"Bearer {KEY}", "Bearer ⟨secret:x-custom⟩"),
+        ("X-Custom", "basic dXNlcjpwYXNzd29yZA==", "basic ⟨secret:x-custom⟩"),
+        ("X-Custom", "Bearer of 17 good news", "Bearer of 17 good news"),
+        ("X-Plan", "Basic subscription", "Basic subscription"),
+        ("WWW-Authenticate", 'Bearer realm="a17", error="invalid"', 'Bearer realm="a17", error="invalid"'),
         ("X-Any", "https://a.example/v1?api_key=p-1&b=c", "https://a.example/v1?api_key=⟨secret:api_key⟩&b=c"),
         (
             "X-Any",

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import pytest
 from rich.cells import cell_len
@@ -131,6 +132,23 @@ def test_a_narrow_line_cuts_the_arguments_before_the_state() -> None:
         first = "".join(segment.text for segment in call_rows(waiting, width, Inks())[0])
         assert first.endswith("waiting for you")
         assert cell_len(first) <= width
+
+
+@pytest.mark.parametrize(
+    ("tool", "state", "shown"),
+    [
+        ("查询天气", "done", "math.'查询天气'"),
+        ("查询天气", "asked", "math.'查询天气'"),
+        ("查\x1b询\n", "done", "math.'查␛询␊'"),
+        ("multіply", "waiting", "math.'mult\\u0456ply'"),
+        ("multiply", "done", "math.multiply"),
+    ],
+)
+def test_a_tools_name_can_be_read_in_whatever_script_once_nobody_has_to_decide(
+    tool: str, state: Literal["asked", "waiting", "done"], shown: str
+) -> None:
+    first = "".join(segment.text for segment in call_rows(replace(MULTIPLY, tool=tool, state=state), 80, Inks())[0])
+    assert first.split()[1] == shown
 
 
 def test_a_call_tells_the_words_below_it_whole_where_it_is_open() -> None:

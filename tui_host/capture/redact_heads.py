@@ -16,6 +16,7 @@ from tui_host.settings.credentials import (
     credential_in,
     credentials_in_protocols,
     is_credential_header,
+    is_credential_value,
     is_lasting,
     parts_of_credential,
     several_in,
@@ -31,7 +32,7 @@ def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
         value: Its value.
         also: Headers that are credentials whatever they are called.
     """
-    if name in also or is_credential_header(name):
+    if name in also or is_credential_header(name) or is_credential_value(value):
         scheme, space, _ = value.partition(" ")
         start = len(scheme) + 1 if space and scheme.lower() in SCHEMES else 0
         return [Span(start, len(value), name)]
@@ -50,7 +51,7 @@ def shown_by(head: Head) -> Iterator[tuple[str, str]]:
     """Names and values of the credentials that a request's head shows, which may be said again anywhere: none of a session's."""
     for name, value in head.headers:
         key = name.lower()
-        if is_credential_header(key) and is_lasting(key):
+        if is_credential_value(value) or (is_credential_header(key) and is_lasting(key)):
             credential = credential_in(value).strip()
             yield key, credential
             yield from ((key, part) for part in parts_of_credential(value))

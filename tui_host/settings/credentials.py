@@ -46,6 +46,7 @@ _VARIABLE = re.compile(
 _PART = re.compile(r'(?:([\w.-]+)=(?!=*(?:[\s,;&]|$)))?(?:"([^"]*)"|([^\s,;&"]+))')
 """A parameter, or a word: one may end with `=`."""
 _SOUND = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|bearer", re.IGNORECASE)
+_SCHEMED = re.compile(r"(?:bearer[ \t]+(?=\S*\d)|basic[ \t]+(?=\S*[\d=]))[\w.~+/:-]{8,}=*\s*", re.IGNORECASE)
 _SESSION = re.compile(r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?")
 _NO_CREDENTIAL = re.compile(
     r"access-control-.*|x-stainless-.*|.*ratelimit.*"  # what may be asked, what asks, and how often
@@ -60,6 +61,11 @@ _NO_CREDENTIAL = re.compile(
 def is_credential_header(name: str) -> bool:
     """Whether what stands in a header of this name is a credential, or names a session of somebody's."""
     return _is_credential(name) or any(map(_SESSION.fullmatch, _words(name)))
+
+
+def is_credential_value(value: str) -> bool:
+    """Whether a header's value is a credential by the scheme before it, whatever the header is called: some gateways take the key in one of their own."""
+    return value[:1] in {"B", "b"} and _SCHEMED.fullmatch(value) is not None
 
 
 @lru_cache(1024)

@@ -28,6 +28,10 @@ BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (K
         ("claude-cli/2.0.14 (external, cli)", "", "Claude Code"),
         ("Mozilla/5.0 (Macintosh) AppleWebKit/537.36 CherryStudio/1.6.2 Chrome/138 Electron/37", "", "Cherry Studio"),
         ("GeminiCLI/v0.9.0/gemini-2.5-pro (linux; x64)", "", "Gemini CLI"),
+        ("litellm/1.80", "x-anthropic: a\nYou are Claude Code, Anthropic's official CLI for Claude.", "Claude Code"),
+        ("agent/1", "Review this: You are Claude Code, Anthropic's official CLI for Claude.", "agent"),
+        ("go/1", "You are an assistant, powered by a model. You operate in Cursor.", "Cursor"),
+        ("agent/1", 'Say why it says "you operate in Cursor."', "agent"),
         (
             "GeminiCLI-tui/0.61.0/gemini-3 (linux; x64; terminal)",
             "You are Gemini CLI, an autonomous CLI agent",

@@ -76,6 +76,7 @@ _OLLAMA: Mapping[str, str] = MappingProxyType(
 _ANY: Mapping[str, str] = MappingProxyType(
     {
         "«OpenAI Compatible» in Cline, Continue, opencode, Open WebUI; Qwen Code, SDKs": "OPENAI_BASE_URL={root}/v1",
+        "Cherry Studio": "Settings > Model Provider > the one that you use, API Host: {root}",
         "Claude Code, Anthropic's SDKs": "ANTHROPIC_BASE_URL={root}",
         "Gemini CLI, Google's SDK": "GOOGLE_GEMINI_BASE_URL={root}",
         **_LOGIN,

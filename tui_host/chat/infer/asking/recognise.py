@@ -13,13 +13,13 @@ from tui_host.settings.urls import parts_of
 _CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
 HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "Claude Code": (r"claude-cli/|claude-code", r"You are Claude Code\b", r"claude-code"),
+        "Claude Code": (r"claude-cli/|claude-code", r"(?m)^\W*You are Claude Code\b", r"claude-code"),
         "Claude Desktop": (r"Claude/[\d.]+ .*Electron", r"", r"claude-ai|claude-desktop"),
         "Cline": (r"^Cline\b", r"^You are Cline\b", r"cline|@cline/core"),
         "Roo Code": (r"RooCode|roo-?cline", r"^You are Roo\b", r"roo[- ]?code"),
         "Kilo Code": (r"^Kilo-Code/", r"^You are Kilo Code\b", r"kilo[- ]?code"),
         "Cherry Studio": (r"CherryStudio", r"", r"cherry[- ]?studio"),
-        "Cursor": (r"Cursor/", r"operat(?:e|ing) in Cursor\b", r"cursor(?:-vscode)?"),
+        "Cursor": (r"Cursor/", r"(?m)^[^\n\"“]*operat(?:e|ing) in Cursor\b", r"cursor(?:-vscode)?"),
         "VS Code Copilot": (r"GitHubCopilotChat|vscode/", r"your name is .GitHub Copilot", r"visual studio code.*"),
         "Qwen Code": (r"QwenCode/", r"^You are Qwen Code\b", r"qwen-cli.*"),
         "opencode": (r"^opencode/", r"^You are opencode\b", r"opencode"),
