@@ -362,7 +362,7 @@ from tui_host.tap.recording.lines import Lines
 from tui_host.tap.recording.process import record
 
 folder, told = Path(sys.argv[1]), []
-beside.HEARING = 0  # the time is over before another one could be begun, as where many taps end at once
+beside.HEARING = beside.DYING = 0  # the time is over before another one could be begun, as where many taps end at once
 beside.Beside._begin_another, begin = lambda _: None, beside.Beside._begin_another
 asked = Asked("math", data_dir=str(folder), log=None, plain=None)
 tap = Beside(lambda ends: record(ends, asked, lambda recording: Lines(recording, "math"), 0), told.append, None)

@@ -109,6 +109,18 @@ def test_what_a_host_had_kept_of_a_call_is_no_frame_of_somebody_else_who_makes_i
     assert scene.sent() == {(first, frame)}
 
 
+def test_a_conversation_that_goes_on_in_another_host_has_its_calls_sent_by_that() -> None:
+    scene = Shared("mcp", "tester")
+    first, frame = scene.asks("a1"), scene.runs("c1", "3")
+    scene.told("3")
+    scene.world.now += 100 * MS
+    scene.math.start(["add"], "another", "c3")
+    second, later = scene.asks("a2"), scene.runs("c3", "3")
+    scene.told("3")
+    scene.asks("a3")
+    assert scene.sent() == {(first, frame), (second, later)}
+
+
 def test_a_host_that_calls_itself_the_same_before_both_sends_nothing_as_another_client() -> None:
     scene = Shared("host1", "tester", "host1/1")
     scene.asks("a1")

@@ -32,6 +32,8 @@ LAST_WORDS = 5.0
 """Seconds that the end may wait for what is wrong with recording, where something seems to be."""
 HEARING = 0.25
 """Seconds that the end may wait to be heard of: who was killed just before it, of which the relay may not know yet, does not."""
+DYING = 2.0
+"""Seconds that it may wait beyond, for who does not answer to do so after all, or to die, which takes long on a busy machine."""
 DEATHS = 4
 """So often a process may die before it has got on; what it had taken is then left out: it may be that which it dies of."""
 REST = 0.1
@@ -187,9 +189,9 @@ class Beside:
         """Nothing follows. What waits to be recorded waits no longer here, unless it seems that it cannot be."""
         self._is_heard.clear()
         self._say(BYE)
-        is_heard = self._is_heard.wait(HEARING)  # by another, if this one has died
+        is_heard = self._is_heard.wait(HEARING) or self._is_heard_late()  # by another, if this one has died
         with self._changing:
-            if not is_heard and not (self._process and is_there(self._process)):
+            if not is_heard and not self._is_one_there:
                 self._bury()
                 self._begin_another()  # on a busy machine nobody had come to it yet: it outlives this process
             self._is_ending = True
@@ -201,6 +203,18 @@ class Beside:
             self._tell_lost("nothing is there that records")
         elif not self._is_known.wait(LAST_WORDS):  # what is wrong is told before the end, too
             self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
+
+    def _is_heard_late(self) -> bool:
+        until = time.monotonic() + DYING
+        while self._is_one_there and time.monotonic() < until:
+            if self._is_heard.wait(HEARING):
+                return True
+        return False
+
+    @property
+    def _is_one_there(self) -> bool:
+        process = self._process
+        return process != 0 and is_there(process)
 
     def _listen(self) -> None:
         """Pass on what the process says, and begin another where it dies, to the relay's end."""

@@ -13,7 +13,11 @@ from tui_host.settings.urls import parts_of
 _CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
 HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "Claude Code": (r"claude-cli/|claude-code", r"(?m)^\W*You are Claude Code\b", r"claude-code"),
+        "Claude Code": (
+            r"claude-cli/|claude-code",
+            r"\A(?:x-anthropic-[^\n]*\n)?\W*You are Claude Code\b(?!['’]s)",
+            r"claude-code",
+        ),
         "Claude Desktop": (r"Claude/[\d.]+ .*Electron", r"", r"claude-ai|claude-desktop"),
         "Cline": (r"^Cline\b", r"^You are Cline\b", r"cline|@cline/core"),
         "Roo Code": (r"RooCode|roo-?cline", r"^You are Roo\b", r"roo[- ]?code"),

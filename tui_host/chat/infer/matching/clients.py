@@ -16,7 +16,8 @@ class Clients:
 
     A host that calls itself otherwise before models than before servers is known by what its calls brought: who was told that is the
     one whose client sent them. Before that a call may be that of any client, where there are several. A conversation is one host's,
-    whose client sent the first of its calls to a server: what another one sends later, the host may have kept, and tell as well.
+    whose client sent the first of its calls to a server: what another one sends that was there already, the host may have kept, and
+    tell as well. One that comes later may be its own: conversations are gone on with in other hosts.
 
     Args:
         names: What the client of each connection calls itself.
@@ -30,7 +31,7 @@ class Clients:
             if names.get(line):
                 self._lines[server].append(line)
         self._shown: dict[tuple[object, str], set[str]] = defaultdict(set)
-        self._of_talk: dict[tuple[object, str], str] = {}
+        self._of_talk: dict[tuple[object, str], tuple[str, int]] = {}  # with the time of the last
 
     @property
     def are_several(self) -> bool:
@@ -45,7 +46,9 @@ class Clients:
                 if is_named or (call.is_sure_of(frame) and (call.tells_itself(frame) or OTHER) >= END):
                     name = self._names.get(frame.line, "")
                     self._shown[call.agent, frame.server].add(name)
-                    self._of_talk.setdefault((call.talk, frame.server), name)
+                    known, last_ns = self._of_talk.get((call.talk, frame.server), (name, 0))
+                    if name == known:
+                        self._of_talk[call.talk, frame.server] = name, max(last_ns, frame.at_ns)
 
     def without_others(self, possible: Possible, frames: Mapping[FrameKey, Sent]) -> Possible:
         """What is possible, but for calls of hosts that are known to be others than those whose clients sent the frames."""
@@ -64,8 +67,8 @@ class Clients:
     def _whose(self, call: Candidate, frame: Sent) -> bool | None:
         """Whether a client that sent a frame is the host's that asked for a call; None where that is not known."""
         own = self._names.get(frame.line, "")
-        of_talk = self._of_talk.get((call.talk, frame.server), "")
-        if of_talk and own:
+        of_talk, last_ns = self._of_talk.get((call.talk, frame.server), ("", 0))
+        if own and of_talk and (own == of_talk or frame.since_ns < last_ns):
             return own == of_talk
         shown = self._shown.get((call.agent, frame.server), set[str]())
         if shown:
