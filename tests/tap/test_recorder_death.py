@@ -387,3 +387,52 @@ def test_one_that_was_killed_just_before_the_end_is_followed_by_another_however_
     assert run.stderr == "tui-host tap math: recording goes on; nothing is missing\n"
     assert run.stdout == f"{BROKEN_OFF}\n"
     assert data(recorded(tmp_path), "in") == b"before\nafter\n"
+
+
+CROWDED = r"""
+import os, signal, sys
+from pathlib import Path
+from tests.tap.stdio_taps import *
+from tui_host.tap.recording import journal
+from tui_host.tap.recording.beside import Asked, Beside
+from tui_host.tap.kinds import IN
+from tui_host.tap.recording.lines import Lines
+from tui_host.tap.recording.process import record
+
+folder, case = Path(sys.argv[1]), sys.argv[2]
+os.environ["TMPDIR"] = str(folder / "missing")
+journal.FOLDERS = (os.environ["TMPDIR"],)
+asked = Asked("math", data_dir=str(folder), log=None, plain=None)
+work = lambda ends: record(ends, asked, lambda recording: Lines(recording, "math"), 0)
+tap = Beside(work, lambda words: os.write(1, f"{words}\n".encode()), None, room=1 << 16)
+telling = tap.telling()
+telling.passed(IN, b"before\n")
+telling.go()
+until(lambda: tap._journal.unsettled.kept)
+os.kill(tap._process, signal.SIGSTOP)
+for _ in range(100):
+    telling.passed(IN, b"x" * 9999 + b"\n")
+os.kill(tap._process, signal.SIGKILL if case == "killed" else signal.SIGCONT)
+if case == "killed":
+    until(lambda: tap._tries)
+telling.go()
+until(lambda: not tap._journal.held and not tap._journal.left)
+telling.passed(IN, b"after\n")
+tap.end()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("case", ["killed", "goes on"])
+def test_what_found_no_room_while_nobody_recorded_is_told(tmp_path: Path, case: str) -> None:
+    errors = tmp_path / "errors"
+    with errors.open("wb") as file:
+        command = [sys.executable, "-c", CROWDED, str(tmp_path), case]
+        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=file, check=False)
+    assert run.stdout.decode() == (f"{BROKEN_OFF}\n" if case == "killed" else "")
+    kept = [len(each.draft.data) for each in recorded(tmp_path)]
+    until(lambda: b"no room" in errors.read_bytes())
+    (told,) = errors.read_text().splitlines()
+    found = re.fullmatch(r"tui-host tap math: (?:recording goes on; )?([\d,]+) bytes of what passed are not .*", told)
+    assert found is not None, told
+    assert int(found[1].replace(",", "")) + sum(kept) == len(b"before\nafter\n") + 100 * 10_000

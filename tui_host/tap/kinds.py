@@ -23,3 +23,6 @@ PIECES = frozenset((OUT, IN, ERROR, SENT, CHUNK))
 def lost(kind: bytes) -> bytes:
     """So many bytes of these pieces are not told; a number in ASCII."""
     return kind.upper()
+
+
+LOST = frozenset(map(lost, PIECES))

@@ -24,6 +24,7 @@ class Gaps:
 
     Attributes:
         is_anew: What has come since stands in another database than what came before.
+        missed: Bytes that passed and were never told of: there was no room for more that waits.
     """
 
     def __init__(self, recorder: Recorder, begins: Beginning, tell: Callable[[str], None]) -> None:
@@ -31,11 +32,12 @@ class Gaps:
         self._begins = begins
         self._tell = tell
         self.is_anew = False
+        self.missed = 0
         self._is_to_go_on = begins.is_another  # until that was told
         self._is_well = False
         self._is_end_told = False
         self._faults: set[str] = set()  # told since all was well
-        self._dropped = self._left_out = 0
+        self._dropped = self._left_out = self._missed = 0
 
     def follow(self, fault: str, path: Path | None, *, is_ending: bool) -> None:
         """Tell when nothing is taken, and when what has waited is taken again.
@@ -59,6 +61,9 @@ class Gaps:
                 self._tell(f"recording goes on; {self._missing()}")
                 self._faults.clear()
                 self.is_anew = self._is_to_go_on = False
+            elif self.missed and not self._missed:
+                self._tell(f"{self._too_much()}; the records tell where")
+                self._missed = self.missed
             if not self._is_well:
                 self._is_well = True
                 self._begins.is_well()
@@ -71,8 +76,13 @@ class Gaps:
 
     def end(self) -> None:
         """Nothing more can be kept: tell what is lost."""
+        if self.missed > self._missed:
+            self._tell(f"in all {self._too_much()}")
         if lost := self._recorder.left:
             self._tell(f"what waited in memory is lost, records: {lost:,}")
+
+    def _too_much(self) -> str:
+        return f"{self.missed:,} bytes of what passed are not recorded, as there was no room for more that waits"
 
     def _missing(self) -> str:
         """What is missing of what came while nothing was recorded."""
@@ -81,8 +91,9 @@ class Gaps:
             self._begins.missing if self._is_to_go_on else "",
             f"of {dropped - self._dropped:,} records the bytes were dropped" if dropped > self._dropped else "",
             f"{left_out - self._left_out:,} are missing" if left_out > self._left_out else "",
+            self._too_much() if self.missed > self._missed else "",
         ]
-        self._dropped, self._left_out = dropped, left_out
+        self._dropped, self._left_out, self._missed = dropped, left_out, self.missed
         if any(words):
             return ", ".join(filter(None, words))
         return "of what passed since, nothing is missing" if self.is_anew else "nothing is missing"

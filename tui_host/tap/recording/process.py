@@ -138,7 +138,7 @@ def _record(
     folder = folding(recording)
     restore(ends.journal, folder)
     recording.start(place, os.environ)
-    fold(told, ends.journal, recording.recorder, folder)
+    fold(told, ends.journal, recording.recorder, folder, recording.missed)
     if told.missing:
         tell(f"the last {told.missing:,} bytes of what passed are not recorded")
     signal.signal(signal.SIGTERM, lambda _number, _frame: recording.give_up())

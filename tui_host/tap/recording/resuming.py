@@ -14,6 +14,7 @@ from tui_host.capture.session import session_id
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
+from tui_host.tap.kinds import LOST
 from tui_host.tap.recording.beginning import Beginning, last_kept
 from tui_host.tap.recording.passing import head, taken_from
 
@@ -112,14 +113,26 @@ def restore(journal: Journal, folder: Folding) -> None:
         folder.take(item)
 
 
-def fold(told: Told, journal: Journal, recorder: Recorder, folder: Folding) -> None:
-    """Make records of all that is told, and settle what is kept."""
+def fold(
+    told: Told, journal: Journal, recorder: Recorder, folder: Folding, missed: Callable[[int], None] = lambda _: None
+) -> None:
+    """Make records of all that is told, and settle what is kept.
+
+    Args:
+        told: It.
+        journal: Where it stands.
+        recorder: Keeps the records.
+        folder: Makes them.
+        missed: Hears how many bytes more were not told, as there was no room for them.
+    """
     unsettled = journal.unsettled
     unwritten, waited_at = 0, 0.0
     for items in told.batches():
         unsettled.reached = recorder.reached + sum([_OF_ONE + 2 * len(item[3]) for item in items])
         for item in items:
             unwritten += folder.take(item)
+            if item[0] in LOST:
+                missed(int(item[3]))
         now = time.monotonic()
         if (unwritten > UNWRITTEN or now - waited_at > SETTLE_SECONDS) and not recorder.fault:
             unwritten, waited_at = 0, now

@@ -142,6 +142,10 @@ class TapRecording:
         """Wait no longer for a program that holds the database, nor for a log that takes its time."""
         self._is_given_up = True
 
+    def missed(self, size: int) -> None:
+        """So many bytes more passed for which there was no room while they waited to be recorded."""
+        self._gaps.missed += size
+
     def exited(self, code: int, mono_ns: int) -> None:
         """The server has ended; that is no record, and told in the log alone."""
         if self._logged is not None:
