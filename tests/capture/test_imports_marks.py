@@ -44,6 +44,10 @@ NAMED: dict[str, Line] = {
     "both ends of a connection": beside(
         lambda name, way: " -> ".join([f"127.0.0.1:5{name}012", "10.0.0.7:443"][:: 1 if way == ">>>" else -1])
     ),
+    "key in Chinese": beside(lambda name, way: f"会话={name} {way}"),
+    "key in Chinese, its colon too": beside(lambda name, way: f"请求编号：{name} {way}"),
+    "value in Chinese": beside(lambda name, way: f"用户={'甲乙丙丁戊己庚辛壬'[int(name)]} {way}"),
+    "Chinese brackets": beside(lambda name, way: f"【会话{name}】 {way}"),
     "member": in_object("conn"),
     "member by another name": in_object("traceId"),
     "member within": in_object("peer", "meta"),

@@ -59,6 +59,8 @@ def test_the_other_parts_of_such_a_header_are_words() -> None:
         ("X-Custom", "basic dXNlcjpwYXNzd29yZA==", "basic ⟨secret:x-custom⟩"),
         ("X-Custom", "Bearer of 17 good news", "Bearer of 17 good news"),
         ("X-Plan", "Basic subscription", "Basic subscription"),
+        ("X-Plan", "Basic course-2024", "Basic course-2024"),
+        ("X-Custom", "Bearer abcdefghijklmnopqrst", "Bearer ⟨secret:x-custom⟩"),
         ("WWW-Authenticate", 'Bearer realm="a17", error="invalid"', 'Bearer realm="a17", error="invalid"'),
         ("X-Any", "https://a.example/v1?api_key=p-1&b=c", "https://a.example/v1?api_key=⟨secret:api_key⟩&b=c"),
         (

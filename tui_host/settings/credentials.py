@@ -6,6 +6,7 @@ a variable the value is looked into as well; and of what is only hidden on a scr
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -46,7 +47,7 @@ _VARIABLE = re.compile(
 _PART = re.compile(r'(?:([\w.-]+)=(?!=*(?:[\s,;&]|$)))?(?:"([^"]*)"|([^\s,;&"]+))')
 """A parameter, or a word: one may end with `=`."""
 _SOUND = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|bearer", re.IGNORECASE)
-_SCHEMED = re.compile(r"(?:bearer[ \t]+(?=\S*\d)|basic[ \t]+(?=\S*[\d=]))[\w.~+/:-]{8,}=*\s*", re.IGNORECASE)
+_SCHEMED = re.compile(r"(?:bearer[ \t]+(?=\S*\d|\S{16})|(basic)[ \t]+)([\w.~+/:-]{8,}=*)\s*", re.IGNORECASE)
 _SESSION = re.compile(r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?")
 _NO_CREDENTIAL = re.compile(
     r"access-control-.*|x-stainless-.*|.*ratelimit.*"  # what may be asked, what asks, and how often
@@ -65,7 +66,13 @@ def is_credential_header(name: str) -> bool:
 
 def is_credential_value(value: str) -> bool:
     """Whether a header's value is a credential by the scheme before it, whatever the header is called: some gateways take the key in one of their own."""
-    return value[:1] in {"B", "b"} and _SCHEMED.fullmatch(value) is not None
+    found = _SCHEMED.fullmatch(value) if value[:1] in {"B", "b"} else None
+    if found is None or not found[1]:
+        return found is not None
+    try:
+        return b":" in base64.b64decode(found[2], validate=True)
+    except ValueError:
+        return False
 
 
 @lru_cache(1024)

@@ -21,8 +21,8 @@ from tui_host.capture.words import items, mapping
 from tui_host.errors import JSON
 
 _WORD = re.compile(
-    r"(?:(?<![\w.-])([A-Za-z_][\w.-]{0,39})[\"']?\s?[=:]\s?)?"
-    r"([\[(<\"']?)((?<![\w.:-])[A-Za-z0-9_][\w.-]{0,63}(?::\d{1,5})?(?![\w.-]))"
+    r"(?:(?<![\w.-])([^\W\d][\w.-]{0,39})[\"']?\s?[=:：]\s?)?"
+    r"([\[(<【（「《\"']?)((?<![\w.:-])\w[\w.-]{0,63}(?::\d{1,5})?(?![\w.-]))"
 )
 """What it is called, a bracket, and what stands there."""
 _NUMBER = re.compile(r"\d+")
