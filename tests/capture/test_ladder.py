@@ -286,6 +286,9 @@ def test_a_link_to_a_frame_gives_its_row_the_turn_of_the_call_wherever_it_seemed
     wires.append(Draft(wire="host", kind="link", place=Place(turn=2, step=3, call="c9"), data=link.to_bytes()))
     row = wires.rows()[0]
     assert (row.turn, row.step, row.inferred) == (2, 3, True)
+    wires.frame("in", result_of(1))  # which the same call brought
+    row = wires.rows()[1]
+    assert (row.turn, row.step, row.calls, row.inferred) == (2, 3, {"c9"}, True)
 
 
 def test_a_link_to_a_frame_gives_its_row_the_call() -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 from tui_host.capture.imports.seen import LATEST_NS, Moment
+from tui_host.capture.imports.times import TIME, Told, told_by
 
-TIME = re.compile(
-    r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?"
-    r"|(?<![\d.])(1[5-9]\d{8})(?:\.(\d{1,9})|(\d{3}))?(?![\d])"
-    r"|(?<![\d.:+-])(\d{1,2}:[0-5]\d:[0-5]\d)(?:[.,](\d{1,9}))?(?![\d:])(?:[ \u00a0\u202f]?([AaPp])\.?[Mm]\b\.?)?"
-)
 _FOREMOST = 40
 """Characters of a line in which a time without a date begins; later ones may be of anything."""
 _BACK = timedelta(hours=1)
@@ -38,6 +33,7 @@ class Clock:
         first_ns: The time that was told first; 0 before one was.
         later: Called for each time that is too late to be one.
         latest_ns: What is later is none of the log's, but of something that it speaks of.
+        changed_ns: When its file was last changed: what a date leaves open is as near as may be to that.
     """
 
     now_ns: int
@@ -46,6 +42,7 @@ class Clock:
     first_ns: int = 0
     later: Callable[[], None] = lambda: None
     latest_ns: int = LATEST_NS
+    changed_ns: int = 0
     _is_told: bool = False
 
     def at(self, words: str) -> Moment:
@@ -59,11 +56,12 @@ class Clock:
         found = TIME.search(words)
         if found is None:
             return
-        of_a_day = found[10] is not None
+        told = told_by(found)
+        of_a_day = not (told.day or told.epoch)
         if of_a_day and (self.is_dated or found.start() > _FOREMOST):
             return
         try:
-            told_ns = self._of_the_day(found) if of_a_day else _time_ns(found)
+            told_ns = self._of_the_day(told) if of_a_day else self._time_ns(told)
         except (ValueError, OverflowError, OSError):
             return
         if told_ns > LATEST_NS:
@@ -76,33 +74,31 @@ class Clock:
         self.now_ns = max(self.now_ns, told_ns)
         self._is_told = True
 
-    def _of_the_day(self, found: re.Match[str]) -> int:
+    def _of_the_day(self, told: Told) -> int:
         now = _local(self.now_ns)
-        clock = _of_24_hours(found[10], found[12])
-        told = _on(now.date(), clock)
-        if told < now - _BACK:
-            told = _on(now.date() + _DAY, clock)
-        return _ns(told, found[11])
+        found = _on(now.date(), told.clock)
+        if found < now - _BACK:
+            found = _on(now.date() + _DAY, told.clock)
+        return _ns(found, told.fraction)
 
-
-def _time_ns(found: re.Match[str]) -> int:
-    year, month, day, clock, fraction, zone, epoch, after, milliseconds = found.groups()[:9]
-    if epoch is not None:
-        return int(epoch) * 10**9 + int((after or milliseconds or "0").ljust(9, "0"))
-    return _second_ns(f"{year}-{month}-{day}T{clock}{zone or ''}") + _fraction_ns(fraction)
+    def _time_ns(self, told: Told) -> int:
+        if told.epoch:
+            return int(told.epoch) * 10**9 + _fraction_ns(told.fraction)
+        day = told.date(_local(self.changed_ns))
+        return _second_ns(f"{day}T{told.clock}{told.zone}") + _fraction_ns(told.fraction)
 
 
 @lru_cache(maxsize=1 << 4)
 def _second_ns(told: str) -> int:
     """A second, in which a log mostly has many lines."""
-    return _ns(datetime.fromisoformat(told).astimezone(UTC), None)
+    return _ns(datetime.fromisoformat(told).astimezone(UTC), "")
 
 
-def _ns(moment: datetime, fraction: str | None) -> int:
+def _ns(moment: datetime, fraction: str) -> int:
     return (moment - _EPOCH) // timedelta(seconds=1) * 10**9 + _fraction_ns(fraction)
 
 
-def _fraction_ns(fraction: str | None) -> int:
+def _fraction_ns(fraction: str) -> int:
     return int((fraction or "0").ljust(9, "0"))
 
 
@@ -112,14 +108,6 @@ def _local(at_ns: int) -> datetime:
 
 def _on(day: date, clock: str) -> datetime:
     return datetime.fromisoformat(f"{day}T{clock.zfill(8)}").astimezone()
-
-
-def _of_24_hours(clock: str, half: str | None) -> str:
-    """A time of the day that may be told in two halves of twelve hours."""
-    if half is None:
-        return clock
-    hours, rest = clock.split(":", 1)
-    return f"{int(hours) % 12 + 12 * (half in 'Pp'):02}:{rest}"
 
 
 def latest(first_ns: int, changed_ns: int) -> int:
@@ -154,4 +142,4 @@ def nearest(first_ns: int, other_ns: int) -> int:
 
 
 def _moved(at_ns: int, day: date) -> int:
-    return _ns(_on(day, f"{_local(at_ns):%H:%M:%S}"), None) + at_ns % 10**9
+    return _ns(_on(day, f"{_local(at_ns):%H:%M:%S}"), "") + at_ns % 10**9

@@ -11,11 +11,11 @@ from itertools import islice
 
 from tui_host.capture.imports.both import DEPTH as IN_REQUEST
 from tui_host.capture.imports.both import answer_of, names_of_answers, request_alone
-from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.cut import known_by_its_beginning, may_be_a_request, said_before_the_cut
 from tui_host.capture.imports.pythonic import written_as_json
 from tui_host.capture.imports.quote import Around, Quoted
 from tui_host.capture.imports.seen import read_value
+from tui_host.capture.imports.times import TIME
 from tui_host.capture.imports.wires import Known, dialect_of_answer, dialect_of_request, is_frame, known
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON

@@ -77,6 +77,7 @@ class LadderFrames:
                 turn=row.turn or question.turn,
                 step=row.step or question.step,
                 calls=row.calls or question.calls,
+                inferred=question.inferred,
             )
         number = self._rows.add(row)
         if asked is not None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tui_host.capture.imports.clock import TIME
+from tui_host.capture.imports.times import TIME
 
 _Of = TypeVar("_Of")
 IDS_MOST = 4096

@@ -71,7 +71,7 @@ def begin_of(file: File, wires: Wires, progress: Progress) -> Begin:
         wires: The dialects.
         progress: Told how far it is read, where that is to its end.
     """
-    clock = Clock(_SOME_DAY_NS)
+    clock = Clock(_SOME_DAY_NS, changed_ns=file.changed_ns)
     log = Log(file, wires, Notes(), "", clock, Taught(Ways(), Habits()))
     lines = Lines(file.data)
     at = 0
@@ -104,7 +104,10 @@ def read(
         way: The way that all its frames went, where that is known.
     """
     clock = Clock(
-        begin_ns, later=lambda: notes.leave_out(LATER, file.name), latest_ns=latest(begin_ns, file.changed_ns)
+        begin_ns,
+        later=lambda: notes.leave_out(LATER, file.name),
+        latest_ns=latest(begin_ns, file.changed_ns),
+        changed_ns=file.changed_ns,
     )
     taught = Taught(Ways(way), Habits()) if way else _learnt(file, wires)
     log = Log(file, wires, notes, peer, clock, taught._replace(looks_ahead=True))

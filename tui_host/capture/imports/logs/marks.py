@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.course import Course, is_of_a_course
 from tui_host.capture.imports.logs.labels import IDS_MOST
 from tui_host.capture.imports.quote import Around
 from tui_host.capture.imports.seen import read_value
 from tui_host.capture.imports.single import Single, piece_of
 from tui_host.capture.imports.stream import id_of
+from tui_host.capture.imports.times import TIME
 from tui_host.capture.imports.wires import is_piece
 from tui_host.capture.words import items, mapping
 from tui_host.errors import JSON

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from tui_host.capture.imports.clock import TIME
+from tui_host.capture.imports.times import TIME
 from tui_host.capture.record import Direction
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
