@@ -61,7 +61,7 @@ def test_a_servers_name_is_cut_only_as_hosts_cut_it(name: str, *, says: bool) ->
     assert names_server(name, "github-enterprise", "query") == says
 
 
-WEATHER = [("lab", tool) for tool in ("查询天气", "列表", "删除它", "get_天气", "get")] + [
+WEATHER = [("lab", tool) for tool in ("查询天气", "列表", "删除它", "get_天气", "get", "fire🔥")] + [
     ("数据库", "查询"),
     ("数据库", "get"),
 ]
@@ -76,6 +76,8 @@ WEATHER = [("lab", tool) for tool in ("查询天气", "列表", "删除它", "ge
         ("mcp__lab______", ("lab", "查询天气")),  # as Claude Code and Codex have it
         ("mcp_lab_____", ("lab", "查询天气")),  # as Gemini CLI has it
         ("lab_get___", ("lab", "get_天气")),  # as opencode has it
+        ("mcp__lab__fire__", ("lab", "fire🔥")),  # as hosts in JavaScript have it
+        ("mcp_lab_fire_", ("lab", "fire🔥")),
         ("mcp__lab____", ("lab", "列表")),
         ("mcp__lab__get___", ("lab", "get_天气")),
         ("mcp__lab__get", ("lab", "get")),

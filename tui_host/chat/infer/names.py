@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import product
 
 from tui_host.chat.infer.values import READING, Asked, canonical, canonical_text
 from tui_host.errors import JSON
@@ -140,13 +141,16 @@ def _squeezed(name: str) -> str:
     return _NO_WORD.sub("", name).lower()
 
 
-def _in_ascii(name: str) -> str:
-    return _NO_ASCII.sub("_", name)
+def _in_ascii(name: str) -> Sequence[str]:
+    """How hosts write a name in ASCII; those in JavaScript have two letters for one beyond the first 65,536."""
+    plain = _NO_ASCII.sub("_", name)
+    wide = _NO_ASCII.sub(lambda found: "__" if found[0] > "\uffff" else "_", name)
+    return (plain,) if wide == plain else (plain, wide)
 
 
 def _spelled(name: str) -> tuple[str, ...]:
     """A name, and how hosts write it that leave no letters but ASCII's."""
-    return (name,) if name.isascii() else (name, _in_ascii(name))
+    return (name,) if name.isascii() else (name, *_in_ascii(name))
 
 
 def _beside(name: str, tool: str) -> Iterator[str]:
@@ -155,10 +159,11 @@ def _beside(name: str, tool: str) -> Iterator[str]:
     if not own:
         return
     if not tool.isascii() and name.isascii():
-        before = name.removesuffix(_in_ascii(tool))
-        is_joined = before.endswith("__") if before.startswith("mcp__") else before[-1:] in _JOINING
-        if before != name and is_joined:
-            yield _cleaned(before).strip("_")
+        for spelled in _in_ascii(tool):
+            before = name.removesuffix(spelled)
+            is_joined = before.endswith("__") if before.startswith("mcp__") else before[-1:] in _JOINING
+            if before != name and is_joined:
+                yield _cleaned(before).strip("_")
         return
     by_key = _BY_KEY.fullmatch(name)
     if wanted.strip("_") == own or (by_key and by_key[1] == tool):
@@ -229,10 +234,10 @@ def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[st
 
 
 def _wholes(server: str, tool: str) -> Iterator[str]:
-    clean = [_in_ascii(name) for name in (server, tool)]
+    cleaned = list(product(_in_ascii(server), _in_ascii(tool)))
     for pattern in ("mcp__{}__{}", "{}__{}", "mcp--{}--{}", "mcp_{}_{}", "{}_{}", "{}-{}"):
         yield pattern.format(server, tool)
-        yield pattern.format(*clean)
+        yield from (pattern.format(*clean) for clean in cleaned)
 
 
 def _ends_with_digest(name: str, whole: str) -> bool:
