@@ -417,6 +417,7 @@ if case == "killed":
     until(lambda: tap._tries)
 telling.go()
 until(lambda: not tap._journal.held and not tap._journal.left)
+until(lambda: b"no room" in (folder / "errors").read_bytes())
 telling.passed(IN, b"after\n")
 tap.end()
 os._exit(0)
@@ -431,8 +432,8 @@ def test_what_found_no_room_while_nobody_recorded_is_told(tmp_path: Path, case: 
         run = subprocess.run(command, stdout=subprocess.PIPE, stderr=file, check=False)
     assert run.stdout.decode() == (f"{BROKEN_OFF}\n" if case == "killed" else "")
     kept = [len(each.draft.data) for each in recorded(tmp_path)]
-    until(lambda: b"no room" in errors.read_bytes())
-    (told,) = errors.read_text().splitlines()
+    told = errors.read_text().splitlines()[0]
     found = re.fullmatch(r"tui-host tap math: (?:recording goes on; )?([\d,]+) bytes of what passed are not .*", told)
     assert found is not None, told
-    assert int(found[1].replace(",", "")) + sum(kept) == len(b"before\nafter\n") + 100 * 10_000
+    missing = len(b"before\nafter\n") + 100 * 10_000 - sum(kept)
+    assert 0 < int(found[1].replace(",", "")) <= missing  # so far

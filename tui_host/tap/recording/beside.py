@@ -91,16 +91,25 @@ class Ends:
         notices: Takes what a person should be told, a line each, and what the relay should know.
         is_another: There was one before it, which died.
         pause: Seconds to leave the processor alone before anything else, unless the relay ends.
+        said: What was said on the lifeline before it began.
     """
 
     def __init__(
-        self, journal: Journal, *, lifeline: int, notices: int, is_another: bool = False, pause: float = 0
+        self,
+        journal: Journal,
+        *,
+        lifeline: int,
+        notices: int,
+        is_another: bool = False,
+        pause: float = 0,
+        said: bytes = b"",
     ) -> None:
         self.journal = journal
         self.lifeline = lifeline
         self.notices = notices
         self.is_another = is_another
         self.pause = pause
+        self.said = said
 
 
 class Beside:
@@ -253,13 +262,15 @@ class Beside:
     def _bury(self) -> None:
         """Tell of its death, once until recording has gone on; who ends in order does not die."""
         unsettled = self._journal.unsettled
-        how = how_ended(self._process) if self._process else ""
-        self._process = 0
         if unsettled.kept > self._kept:
             self._deaths = self._tries = 0
             self._kept = unsettled.kept
-        if not how:
-            return
+        if how := how_ended(self._process) if self._process else "":
+            self._tell_death(how)
+        self._process = 0  # once it is told: whoever sees this may end
+
+    def _tell_death(self, how: str) -> None:
+        unsettled = self._journal.unsettled
         self._deaths += unsettled.is_at_work
         unsettled.is_at_work = False
         if self._deaths > DEATHS:
@@ -305,7 +316,6 @@ class Beside:
         self._tries += 1
         os.close(before)
         self._is_known.clear()
-        write(self._lifeline, self._said)
 
     def _fork(self, *, is_another: bool) -> tuple[int, int, int]:
         """A process that does the work: the relay's ends, and its id."""
@@ -321,7 +331,14 @@ class Beside:
                 os.close(each)
             raise
         if process == 0:
-            ends = Ends(self._journal, lifeline=lifeline, notices=notices, is_another=is_another, pause=self._pause)
+            ends = Ends(
+                self._journal,
+                lifeline=lifeline,
+                notices=notices,
+                is_another=is_another,
+                pause=self._pause,
+                said=self._said,  # it has it, should the relay be killed right now
+            )
             kept = (lifeline, notices, *self._journal.descriptors)
             apart(lambda: self._work(ends), kept if self._file is None else (*kept, self._file))
         self._journal.add_only()

@@ -89,12 +89,17 @@ def _share(nice: int, attempts: int = 1) -> None:
 
 def _guard(ends: Ends, ended: Callable[[], None]) -> None:
     """End the server, if the relay ends without a word: it was killed, as the server would have been without it."""
-    told = b""
-    while chunk := os.read(ends.lifeline, 64):
-        told += chunk
+
+    def hear(told: bytes) -> None:
         if told.endswith(BYE):
             notice(ends.notices, HEARD)
             ended()
+
+    told = ends.said
+    hear(told)
+    while chunk := os.read(ends.lifeline, 64):
+        told += chunk
+        hear(told)
     ended()
     if told and not told.endswith(BYE):
         from tui_host.capture.guard_process import end_groups
