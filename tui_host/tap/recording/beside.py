@@ -34,6 +34,8 @@ HEARING = 0.25
 """Seconds that the end may wait to be heard of: who was killed just before it, of which the relay may not know yet, does not."""
 DYING = 2.0
 """Seconds that it may wait beyond, for who does not answer to do so after all, or to die, which takes long on a busy machine."""
+_CLOSING, _CLOSED = 0.1, 2.0
+"""Seconds that the end of who says nothing any more is waited for: as the tap ends, when he may have something to do yet, and before."""
 DEATHS = 4
 """So often a process may die before it has got on; what it had taken is then left out: it may be that which it dies of."""
 REST = 0.1
@@ -265,7 +267,8 @@ class Beside:
         if unsettled.kept > self._kept:
             self._deaths = self._tries = 0
             self._kept = unsettled.kept
-        if how := how_ended(self._process) if self._process else "":
+        patience = _CLOSING if self._is_ending else _CLOSED
+        if how := how_ended(self._process, patience) if self._process else "":
             self._tell_death(how)
         self._process = 0  # once it is told: whoever sees this may end
 

@@ -21,9 +21,10 @@ def is_there(process: int) -> bool:
         return True  # it is another's child, who knows
 
 
-def how_ended(process: int) -> str:
-    """How a process died whose end is there, or is about to be; empty if it goes on."""
-    for _ in range(100):
+def how_ended(process: int, patience: float) -> str:
+    """How a process died whose end is there, or is about to be; empty if it ended in order, or goes on for so many seconds."""
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
         try:
             ended, status = os.waitpid(process, os.WNOHANG)
         except ChildProcessError:
