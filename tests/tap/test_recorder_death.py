@@ -273,20 +273,34 @@ def test_what_each_recorder_dies_of_is_left_out_and_that_is_told(tmp_path: Path)
     assert run.stderr == f"tui-host tap math: recording goes on; {missing}\n"
 
 
-ENDING = r"""
+BEGUN = r"""
 import os, resource, signal, sys
 from pathlib import Path
 from tests.tap.stdio_taps import *
-from tui_host.tap.recording import beside
-from tui_host.tap.recording.beside import Asked, Beside
 from tui_host.tap.kinds import IN
+from tui_host.tap.recording import beside, journal
+from tui_host.tap.recording.beside import Asked, Beside
 from tui_host.tap.recording.lines import Lines
 from tui_host.tap.recording.passing import Telling
 from tui_host.tap.recording.process import record
 
-folder, case = Path(sys.argv[1]), sys.argv[2]
+folder, case = Path(sys.argv[1]), sys.argv[-1]
 told = []
 
+def begin(tell=told.append, **more):
+    asked = Asked("math", data_dir=str(folder), log=None, plain=None)
+    tap = Beside(lambda ends: record(ends, asked, lambda recording: Lines(recording, "math"), 0), tell, None, **more)
+    telling = tap.telling()
+    telling.passed(IN, b"before\n")
+    telling.go()
+    until(lambda: tap._journal.unsettled.kept)
+    return tap, telling
+"""
+"""What has one recording, and something kept, for what follows."""
+
+ENDING = (
+    BEGUN
+    + r"""
 class Slow(Telling):  # the relay has its turn again once all has ended that was told of the end
     def close(self):
         super().close()
@@ -295,12 +309,7 @@ class Slow(Telling):  # the relay has its turn again once all has ended that was
         until(lambda: not tap._process)
 
 beside.Telling = Slow
-asked = Asked("math", data_dir=str(folder), log=None, plain=None)
-tap = Beside(lambda ends: record(ends, asked, lambda recording: Lines(recording, "math"), 0), told.append, None)
-telling = tap.telling()
-telling.passed(IN, b"before\n")
-telling.go()
-until(lambda: tap._journal.unsettled.kept)
+tap, telling = begin()
 if case == "left":
     if tap.fork():
         os._exit(0)
@@ -317,6 +326,7 @@ tap.end()
 os.write(1, "".join(f"{words}\n" for words in told).encode())
 os._exit(0)
 """
+)
 LOST = r"up to (\d+) bytes of what passed are lost: "
 
 
@@ -351,33 +361,21 @@ def test_at_the_end_is_told_what_is_lost_and_nothing_where_that_is_nothing(
     assert data(records(tmp_path), "in") == b"before\n"
 
 
-UNHEARD = r"""
-import os, signal, sys
-from pathlib import Path
-from tests.tap.stdio_taps import *
-from tui_host.tap.recording import beside
-from tui_host.tap.recording.beside import Asked, Beside
-from tui_host.tap.kinds import IN
-from tui_host.tap.recording.lines import Lines
-from tui_host.tap.recording.process import record
-
-folder, told = Path(sys.argv[1]), []
+UNHEARD = (
+    BEGUN
+    + r"""
 beside.HEARING = beside.DYING = 0  # the time is over before another one could be begun, as where many taps end at once
-beside.Beside._begin_another, begin = lambda _: None, beside.Beside._begin_another
-asked = Asked("math", data_dir=str(folder), log=None, plain=None)
-tap = Beside(lambda ends: record(ends, asked, lambda recording: Lines(recording, "math"), 0), told.append, None)
-telling = tap.telling()
-telling.passed(IN, b"before\n")
-telling.go()
-until(lambda: tap._journal.unsettled.kept)
+another, Beside._begin_another = Beside._begin_another, lambda _: None
+tap, telling = begin()
 os.kill(tap._process, signal.SIGKILL)
 until(lambda: not tap._process)
 telling.passed(IN, b"after\n")
-beside.Beside._begin_another = begin
+Beside._begin_another = another
 tap.end()
 os.write(1, "".join(f"{words}\n" for words in told).encode())
 os._exit(0)
 """
+)
 
 
 def test_one_that_was_killed_just_before_the_end_is_followed_by_another_however_busy_the_machine(
@@ -389,26 +387,12 @@ def test_one_that_was_killed_just_before_the_end_is_followed_by_another_however_
     assert data(recorded(tmp_path), "in") == b"before\nafter\n"
 
 
-CROWDED = r"""
-import os, signal, sys
-from pathlib import Path
-from tests.tap.stdio_taps import *
-from tui_host.tap.recording import journal
-from tui_host.tap.recording.beside import Asked, Beside
-from tui_host.tap.kinds import IN
-from tui_host.tap.recording.lines import Lines
-from tui_host.tap.recording.process import record
-
-folder, case = Path(sys.argv[1]), sys.argv[2]
+CROWDED = (
+    BEGUN
+    + r"""
 os.environ["TMPDIR"] = str(folder / "missing")
 journal.FOLDERS = (os.environ["TMPDIR"],)
-asked = Asked("math", data_dir=str(folder), log=None, plain=None)
-work = lambda ends: record(ends, asked, lambda recording: Lines(recording, "math"), 0)
-tap = Beside(work, lambda words: os.write(1, f"{words}\n".encode()), None, room=1 << 16)
-telling = tap.telling()
-telling.passed(IN, b"before\n")
-telling.go()
-until(lambda: tap._journal.unsettled.kept)
+tap, telling = begin(lambda words: os.write(1, f"{words}\n".encode()), room=1 << 16)
 os.kill(tap._process, signal.SIGSTOP)
 for _ in range(100):
     telling.passed(IN, b"x" * 9999 + b"\n")
@@ -422,6 +406,7 @@ telling.passed(IN, b"after\n")
 tap.end()
 os._exit(0)
 """
+)
 
 
 @pytest.mark.parametrize("case", ["killed", "goes on"])
