@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
@@ -233,6 +233,17 @@ class Fold:
     def thinking(self) -> str:
         """The thinking so far."""
         return self._joined(thinking=True)
+
+    @property
+    def runs(self) -> Sequence[tuple[str, str]]:
+        """Text and thinking so far as calls part them: what stands before the first, behind that, and so on."""
+        runs: list[tuple[list[str], list[str]]] = [([], [])]
+        for block in self._blocks:
+            if isinstance(block, _Call):
+                runs.append(([], []))
+            else:
+                runs[-1][block.is_thinking].append(_whole(block.pieces))
+        return [("".join(text), "".join(thinking)) for text, thinking in runs]
 
     def _joined(self, *, thinking: bool) -> str:
         blocks = (block for block in self._blocks if isinstance(block, _Words) and block.is_thinking == thinking)

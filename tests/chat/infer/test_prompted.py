@@ -15,9 +15,9 @@ CLINE = (
 HERMES = '<tool_call>\n{"name": "box__get", "arguments": {"城市": "北京"}}\n</tool_call>'
 
 
-def read(protocol: str, text: str, size: int) -> list[ModelEvent]:
-    """What another host's answer says that comes in pieces of so many characters."""
-    reader = readers_of(protocol, "")()
+def read(protocol: str, text: str, size: int, host: str = "") -> list[ModelEvent]:
+    """What a host's answer says that comes in pieces of so many characters."""
+    reader = readers_of(protocol, "", host)()
     pieces = [text[place : place + size] for place in range(0, len(text), size)]
     found = [event for piece in pieces for event in reader.feed(TextDelta(text=piece, start=0, end=0))]
     return [*found, *reader.finish()]
@@ -48,7 +48,8 @@ def test_a_call_behind_words_in_its_line_is_one_as_other_hosts_run_it(
     "words",
     [
         "use <tool_use> to call, and </tool_use> behind it",
-        f"such as `{CHERRY.replace(chr(10), '')}`",
+        "`<tool_use>` is its tag; ```<tool_use>``` too",
+        "```xml\n<tool_use>\n  ...\n</tool_use>\n```\nthat is its form",
         "a <tool_user> is nobody, and <think> nothing <",
         "it ends in <tool_us",
     ],
@@ -56,3 +57,62 @@ def test_a_call_behind_words_in_its_line_is_one_as_other_hosts_run_it(
 def test_a_tag_that_prose_mentions_is_no_call(size: int, words: str) -> None:
     events = read("cherry", words, size)
     assert (said_in(events), calls_in(events)) == (words, [])
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize(("protocol", "call"), [("cherry", CHERRY), ("cline", CLINE), ("hermes", HERMES)])
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("`", "`"),
+        ("It's `a tick ", ""),
+        ("such as ```", "``` there"),
+        ("```\nls\n\n", ""),
+        ("~~~\nls < a\n", "\n~~~\nIs it right?"),
+        ("For example:\n```xml\n<!-- a call -->\n", "\n```\nShall I?"),
+    ],
+)
+def test_a_call_in_code_is_one_as_other_hosts_run_it_and_a_mention_in_ours(
+    size: int, protocol: str, call: str, before: str, behind: str
+) -> None:
+    events = read(protocol, before + call + behind, size)
+    assert said_in(events) == before + behind
+    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
+    own = read(protocol, before + call + behind, size, host="tui-host")
+    assert (said_in(own), calls_in(own)) == (before + call + behind, [])
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_all_calls_in_code_are_read_and_what_stands_between_and_behind_them_is_said(size: int) -> None:
+    events = read("cherry", f"一`{CHERRY}`二\n```xml\n{CHERRY}\n{CHERRY}\n```\n三{CHERRY}四", size)
+    assert said_in(events) == "一``二\n```xml\n\n\n```\n三四"
+    assert len(calls_in(events)) == 4
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_host_of_one_call_an_answer_runs_the_first_and_the_rest_is_said(size: int) -> None:
+    second = CLINE.replace("get", "put")
+    events = read("cline", f"ok {CLINE}\nand then:\n```\n{second}\n```\n", size)
+    assert said_in(events) == f"ok \nand then:\n```\n{second}\n```\n"
+    assert [event.name for event in events if isinstance(event, CallStarted)] == ["box__get"]
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize(
+    "example",
+    [
+        "`<tool_use><name>tool</name><arguments>{json}</arguments></tool_use>`",
+        "```\n<tool_use>\n<name>tool</name>\n<arguments>{json}</arguments>\n</tool_use>\n```",
+    ],
+)
+def test_an_example_that_is_no_call_hides_none_behind_it(size: int, example: str) -> None:
+    events = read("cherry", f"A call is written {example}\nSo: {CHERRY}", size)
+    assert said_in(events).rstrip() == f"A call is written {example}\nSo:"
+    assert calls_in(events) == ['{"城市": "北京"}']
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_the_result_that_a_model_makes_up_behind_its_call_is_said_where_its_host_does_not_cut_it(size: int) -> None:
+    made_up = "\n<tool_use_result><result>晴</result></tool_use_result>\n晴天。"
+    events = read("cherry", CHERRY + made_up, size)
+    assert (said_in(events), len(calls_in(events))) == (made_up, 1)

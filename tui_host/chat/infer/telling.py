@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.visible import line
-from tui_host.chat.conversation import (
-    AnswerItem,
-    AnswerState,
-    CallItem,
-    CallState,
-    Item,
-    NoteItem,
-    UserItem,
-)
-from tui_host.chat.infer.asking.exchanges import Asking
-from tui_host.chat.infer.asking.history import Piece
+from tui_host.chat.conversation import Item, NoteItem, UserItem
 from tui_host.chat.infer.asking.opening import opening
 from tui_host.chat.infer.asking.talks import Key, Said
+from tui_host.chat.infer.items import NOTE, items
 from tui_host.chat.infer.joining import Joined
 from tui_host.chat.infer.story import Story
-from tui_host.chat.infer.unplaced import Unplaced, doubt_in_words
-from tui_host.chat.infer.values import Asked, Sent
-from tui_host.llm.describe import end_words
+from tui_host.chat.infer.unplaced import Unplaced
+from tui_host.chat.infer.values import Asked
 
-_BY_HOST = "decided in its own host"
-_INFERRED = f"{_BY_HOST} · inferred"
 _NAMED = 4
-"""Frames, or calls, that are named where nothing tells which of them it was."""
-_NOTE = ("note",)
-"""Names the item that tells of an exchange how it ended, where that is no answer."""
+"""Calls that are named where nothing tells which of them it was."""
 _HOST = 60
 _NO_NAME = "a host without a name"
 _QUESTION = 60
@@ -100,7 +84,7 @@ class Telling:
                 self._open(said)
             calls = joined.get(said.asking.key, [])
             unplaced = self._unplaced.of(said, calls)
-            for key, item in (*_items(said, calls, unplaced), *self._unplaced.items(said, calls)):
+            for key, item in (*items(said, calls, unplaced), *self._unplaced.items(said, calls)):
                 self._put(said, (*said.asking.key, *key), item)
 
     def _open(self, said: Said) -> None:
@@ -108,15 +92,15 @@ class Telling:
         if self._opened.get(said.asking.key) is False:
             self._questions.pop(said.turn, None)
         self._opened[said.asking.key] = said.is_beside
-        items = opening(said)
-        question = said.text or next((item.text for _, item in reversed(items) if isinstance(item, UserItem)), "")
+        before = opening(said)
+        question = said.text or next((item.text for _, item in reversed(before) if isinstance(item, UserItem)), "")
         if question:
             self._questions.setdefault(self._side(said), question)
-        for key, item in items:
+        for key, item in before:
             self._put(said, (*said.asking.key, *key), item, is_asking=said.step == 1)
 
     def _put(self, said: Said, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
-        number, is_note = self._numbers.get(key), key[len(said.asking.key) :] == _NOTE
+        number, is_note = self._numbers.get(key), key[len(said.asking.key) :] == NOTE
         if number is None and is_note and (number := self._repeated(item)) is not None:
             self._numbers[key] = number
         elif number is None:
@@ -183,59 +167,6 @@ class Telling:
         return f'"{question}"' if question else f"turn {turn}"
 
 
-def _items(said: Said, calls: list[Joined], unplaced: Sequence[Piece]) -> Iterator[tuple[tuple[str, ...], Item]]:
-    asking, fold = said.asking, said.asking.fold
-    is_whole = asking.is_answered and not asking.is_cut
-    state: AnswerState = "done" if is_whole else "cut" if asking.is_over else "streaming"
-    if fold.text or fold.thinking:
-        yield (
-            ("answer",),
-            AnswerItem(
-                turn=said.turn,
-                step=said.step,
-                text=fold.text,
-                thinking=fold.thinking,
-                state=state,
-                seconds=(asking.end_ns - asking.at_ns) / 1e9 if asking.is_over else 0.0,
-            ),
-        )
-    for joined in calls:
-        yield ("call", joined.asked.key), _call(said, joined, unplaced)
-    trouble = "" if not asking.is_over else end_words(fold) if is_whole else _trouble(asking)
-    if trouble:
-        yield _NOTE, NoteItem(turn=said.turn, kind="note", what=trouble)
-
-
-def _trouble(asking: Asking) -> str:
-    if asking.is_missing:
-        return f"the answer is {MISSING}"
-    if asking.lacks and asking.status < 300:
-        return f"of the answer {asking.lacks}"
-    is_error = bool(asking.fold.failure) and not (asking.fold.text or asking.fold.thinking or asking.fold.calls)
-    what = "the answer is an error" if is_error else "the answer broke off" if asking.has_answer else "no answer came"
-    what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else what
-    return f"{what}: {asking.trouble}" if asking.trouble else what
-
-
-def _words(joined: Joined) -> str:
-    """Whose call it was; or why nothing of its server's side is joined to it."""
-    if joined.sent:
-        return _INFERRED if joined.is_inferred else _BY_HOST
-    if joined.rivals:
-        which = "which of" if len(joined.rivals) > 1 else "whether"
-        return f"doubtful {which} {_frames_in_words(joined.rivals)} carried it: not joined"
-    return "its frame is not known" if joined.told else ""
-
-
-def _frames_in_words(frames: Sequence[Sent]) -> str:
-    """Each name once: frames of different connections may have the same server and number."""
-    counts = Counter(line(f"{each.server} #{each.rpc_id}", 60) for each in frames)
-    named = list(counts.items())[:_NAMED]
-    more = len(frames) - sum(count for _, count in named)
-    words = ", ".join(f"{name} ({count:,} of them)" if count > 1 else name for name, count in named)
-    return f"{words} +{more:,} more" if more else words
-
-
 def doubts_of(story: Story) -> Mapping[tuple[str, int], str]:
     """For each frame that nothing tells whose it is the calls that it may carry: `call 1 or 2 of turn 3 step 1`."""
     calls: dict[tuple[str, int], list[Asked]] = {}
@@ -260,31 +191,3 @@ def _one_of(numbers: Sequence[str]) -> str:
     """`1`, `1 or 2`, `1, 2 or 3`."""
     *others, last = dict.fromkeys(numbers)
     return f"{', '.join(others)} or {last}" if others else last
-
-
-def _call(said: Said, joined: Joined, unplaced: Sequence[Piece]) -> CallItem:
-    last = joined.sent[-1] if joined.sent else None
-    answer = last.answer if last is not None else None
-    told = joined.told[0].text if joined.told else None
-    result = told if told is not None else next(iter(answer.texts), "") if answer is not None else ""
-    took = lasted(last.mono_ns, answer.mono_ns) if last is not None and answer is not None else None
-    state: CallState = "asked"
-    if answer is not None:
-        state = "failed" if answer.is_error else "done"
-    elif told is not None:
-        state = "done"
-    elif last is not None:
-        state = "running"
-    return CallItem(
-        turn=said.turn,
-        step=said.step,
-        call=joined.asked.key,
-        server=joined.server,
-        tool=joined.tool,
-        asked=joined.asked.arguments,
-        sent=joined.asked.arguments if last is not None else "",
-        state=state,
-        words=_words(joined) or doubt_in_words(joined, unplaced),
-        result=result,
-        milliseconds=(took or 0) / 1e6,
-    )

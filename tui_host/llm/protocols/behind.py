@@ -19,9 +19,14 @@ _BETWEEN = " \t\r\n,;"
 
 
 class Behind:
-    """Text behind a call waits until it is known what it is: the answer's if another call follows, else made up and cut."""
+    """Text behind a call waits until it is known what it is: the answer's if another call follows, else made up and cut.
 
-    def __init__(self) -> None:
+    Args:
+        is_said: It is the answer's in any case, and waits for nothing.
+    """
+
+    def __init__(self, *, is_said: bool = False) -> None:
+        self._is_said = is_said
         self._has_call = False
         self._waiting: list[TextDelta] = []
         self._size = 0
@@ -32,7 +37,7 @@ class Behind:
         found: list[ModelEvent] = []
         for event in events:
             match event:
-                case TextDelta() if self._has_call:
+                case TextDelta() if self._has_call and not self._is_said:
                     self._waiting.append(event)
                     self._size += len(event.text)
                     if self._size > MOST_WAITING:

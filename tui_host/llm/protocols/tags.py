@@ -3,6 +3,7 @@
 The visible text never shows a part of a tag. A tag is a call where it begins a line (or stands behind another tag), outside
 code spans and code fences, and is followed by what its grammar demands; a fence that holds one call and nothing else is that call.
 Text behind a call waits: it is the answer's if another call follows, else the model has gone on as if it knew the result.
+Where another host's answer is read, which heeds neither words nor code around a call and shows what stands behind it, so does this.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tui_host.llm.events import (
     ThinkingDelta,
 )
 from tui_host.llm.messages import ToolSpec
+from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.ending import Ending
 from tui_host.llm.protocols.fences import FENCE, FENCE_END, FENCE_END_MADE_OF, LONGEST_BLANK, MARKS, Fence
 from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, ReadQuestion, TagGrammar
@@ -76,8 +78,12 @@ class TagReader(TextReader):
         }
 
     def anywhere(self) -> Self:
-        """Itself, which from now on takes a tag for a call behind other words as well, as other hosts do: they run such calls."""
+        """Itself, which from now on takes a tag for a call behind other words and in code as well, as other hosts do: they run such calls.
+
+        What stands behind a call is said then: the host shows it, and tells it the model again.
+        """
         self._is_anywhere = True
+        self._behind = Behind(is_said=True)
         return self
 
     @override
@@ -126,13 +132,13 @@ class TagReader(TextReader):
 
     def _at_tag(self, text: str) -> _Step:
         if not self._line.may_begin_tag:
-            return self._at_call(text, ()) if self._is_anywhere and not self._line.is_in_code else self._say(1)
+            return self._at_call(text, ()) if self._is_anywhere else self._say(1)
         for tag in _THINKING:
             if tag not in self._grammar.tags and text.startswith(f"<{tag}>"):
                 self._held.take(len(tag) + 2)
                 self._mode, self._thinking = "thinking", f"</{tag}>"
                 return []
-        made_up = self._grammar.results if self._calls else ()
+        made_up = self._grammar.results if self._calls and not self._is_anywhere else ()
         if any(text.startswith(f"<{tag}>") for tag in made_up):
             return self._over()
         return self._at_call(text, (*_THINKING, *made_up))
@@ -228,6 +234,8 @@ class TagReader(TextReader):
         if isinstance(read, Broken):
             words = self._held.take(size)
             self._calls += 1
+            if self._is_anywhere:
+                self._go_on()
             return [*words, CallMalformed(reason=read.reason, start=words[0].start, end=words[-1].end)]
         written, start, end = self._held.cut(size)
         written = written.strip() + closing
@@ -241,13 +249,17 @@ class TagReader(TextReader):
     def _call(self, read: ReadCall, written: str, start: int, end: int) -> list[ModelEvent]:
         index = self._calls
         self._calls += 1
-        self._line.begin()
-        if self._grammar.several:
-            self._mode = "text"
+        self._go_on()
         return [
             CallStarted(index=index, wire_id="", name=read.name, start=start, end=end, written=written),
             CallArguments(index=index, text=read.arguments, start=start, end=end),
         ]
+
+    def _go_on(self) -> None:
+        """Behind a call, where more of them may stand."""
+        self._line.begin()
+        if self._grammar.several:
+            self._mode = "text" if self._code is None else "fence"
 
     # The answer, where a tag holds it.
 
@@ -312,13 +324,13 @@ class TagReader(TextReader):
     # Fences, thinking, and what comes behind a call.
 
     def _in_fence(self) -> _Step:
-        """Code: nothing in it is a call."""
+        """Code: nothing in it is a call, unless its host runs calls in code too."""
         text = self._held.text
-        newline = text.find("\n")
-        said = self._say(newline + 1 or len(text))
-        if self._code is not None and self._code.closes(_joined(said)):
-            self._mode = "text"
-        return said
+        end = text.find("\n") + 1 or len(text)
+        tag = text.find("<", 0, end) if self._is_anywhere else -1
+        if tag == 0:
+            return self._at_call(text, ())
+        return self._say(end if tag < 0 else tag)
 
     def _in_thinking(self) -> _Step:
         text = self._held.text
@@ -335,8 +347,10 @@ class TagReader(TextReader):
         return found or ([] if end >= 0 else None)
 
     def _over(self) -> list[ModelEvent]:
-        """The answer has ended with its call: what the model goes on to write, it has made up."""
+        """The answer has ended with its call: what the model goes on to write, it has made up; or no more of it is a call."""
         self._mode = "over"
+        if self._is_anywhere:
+            return self._say(len(self._held.text))
         text, start, end = self._held.cut(len(self._held.text))
         return [CutOff(text=text, start=start, end=end)]
 
@@ -344,6 +358,8 @@ class TagReader(TextReader):
         found = self._held.take(size)
         for piece in found:
             self._line.add(piece.text)
+        if self._mode == "fence" and self._code is not None and self._code.closes(_joined(found)):
+            self._mode, self._code = "text", None
         return list(found)
 
 

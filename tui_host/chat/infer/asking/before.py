@@ -50,7 +50,7 @@ def _calls_in(message: Heard, said: Said) -> Iterator[tuple[str, str, str]]:
     yield from ((piece.name, piece.text, piece.wire_id) for piece in calls)
     if not calls and asking.protocol != "native":
         system = "\n\n".join(piece.text for piece in asking.system_pieces)
-        reader, text = reader_of(asking.protocol, system), message.text
+        reader, text = reader_of(asking.protocol, system, asking.host), message.text
         fold = Fold(provider="", model="", call_id=str)
         for event in (*reader.feed(TextDelta(text=text, start=0, end=len(text))), *reader.finish()):
             fold.add(event)

@@ -84,7 +84,7 @@ class Asking:
         self.protocol = protocol_of(taught, self.messages)
         self.offers = Offers(self.offered, self.protocol, self.system_pieces, self.messages, body)
         self._dialect = dialect
-        self._reader: Reader = reader_of(self.protocol, system)
+        self._reader: Reader = reader_of(self.protocol, system, self.host)
         self._decoder: Decoder = dialect.decoder("")
         self._coding = decoder(None)
         self._refusal: ResponseWords | None = None
@@ -149,7 +149,7 @@ class Asking:
         self.model = named[1].decode("utf-8", "replace") if named is not None else self.model
         if self.protocol == "native":
             self.protocol = protocol_of(plain.decode("utf-8", "replace"), ())
-        self._reader = reader_of(self.protocol, "")
+        self._reader = reader_of(self.protocol, "", self.host)
 
     def _take(self, events: Sequence[ModelEvent]) -> None:
         for event in events:

@@ -60,7 +60,9 @@ class _Told:
     def __init__(self, said: Said) -> None:
         self._said = said
         self._messages = said.asking.messages
-        self._readers = readers_of(said.asking.protocol, "\n\n".join(each.text for each in said.asking.system_pieces))
+        asking = said.asking
+        system = "\n\n".join(each.text for each in asking.system_pieces)
+        self._readers = readers_of(asking.protocol, system, asking.host)
         self._taken: set[int] = set()
         self._by_person: dict[int, str] = {}
         self._by_results: dict[int, Sequence[Piece]] = {}

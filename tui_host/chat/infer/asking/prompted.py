@@ -15,6 +15,7 @@ from itertools import chain, pairwise
 from tui_host.capture.words import said
 from tui_host.chat.infer.asking.history import Heard, Piece
 from tui_host.chat.infer.asking.marked import Form
+from tui_host.chat.infer.asking.recognise import OWN
 from tui_host.llm.jsonspans import read_json, spans
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.by_name import protocol
@@ -86,13 +87,19 @@ def protocol_of(system: str, messages: Sequence[Heard]) -> str:
     return next((name for name, sign in _SIGNS if sign.search(text)), "native")
 
 
-def reader_of(name: str, system: str) -> Reader:
+def reader_of(name: str, system: str, host: str = "") -> Reader:
     """What reads the calls out of an answer."""
-    return readers_of(name, system)()
+    return readers_of(name, system, host)()
 
 
-def readers_of(name: str, system: str) -> Callable[[], Reader]:
-    """What makes such readers, one for each answer."""
+def readers_of(name: str, system: str, host: str = "") -> Callable[[], Reader]:
+    """What makes such readers, one for each answer.
+
+    Args:
+        name: The tool protocol.
+        system: The prompt that teaches it.
+        host: Who asks: other hosts than ours run calls in prose and in code, too.
+    """
     names = _listed(system) if name != "native" else ()
     tools = [ToolSpec(name=each, description="", schema={}, server="", tool=each) for each in names]
     servers = _sections(system) if name == "cline" else {}
@@ -100,12 +107,12 @@ def readers_of(name: str, system: str) -> Callable[[], Reader]:
         ToolSpec(name=f"{each}__{_READS}", description="", schema={}, server=each, tool=_READS, resources=())
         for each in servers
     ]
-    return partial(_reader, name, tools)
+    return partial(_reader, name, tools, is_own=host == OWN)
 
 
-def _reader(name: str, tools: Sequence[ToolSpec]) -> Reader:
+def _reader(name: str, tools: Sequence[ToolSpec], *, is_own: bool) -> Reader:
     reader = protocol(name).reader(tools)
-    return reader.anywhere() if isinstance(reader, TagReader) else reader
+    return reader.anywhere() if isinstance(reader, TagReader) and not is_own else reader
 
 
 def names_told(name: str, system: str) -> Sequence[str]:

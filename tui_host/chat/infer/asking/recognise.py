@@ -11,6 +11,8 @@ from tui_host.llm.jsonspans import spans
 from tui_host.settings.urls import parts_of
 
 _CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
+OWN = "tui-host"
+"""What this host is called."""
 HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Claude Code": (
@@ -44,7 +46,7 @@ HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Jan": (r"", r"", r"jan (?:streamable|sse) client"),
         "n8n": (r"", r"", r"@n8n/n8n-nodes-langchain\.mcpclient.*"),
         "MCP Inspector": (r"", r"", r"(?:mcp-)?inspector.*"),
-        "tui-host": (r"^tui-host/", r"", r"tui-host"),
+        OWN: (r"^tui-host(?:/|$)", r"", r"tui-host"),
     }
 )
 """What is found in the user agent, in the system prompt, and as the client's whole name; empty for what tells nothing."""
