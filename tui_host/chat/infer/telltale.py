@@ -30,12 +30,21 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 """Words of hosts for a call that was never sent."""
-_DENIED = re.compile(
-    r"\b(?:den(?:y|ied)|reject(?:ed|s)?|refus(?:ed|es)|declin(?:ed|es)|disallow(?:ed|s)|not (?:allowed|permitted|approved)|"
-    r"doesn't want)\b|拒绝|不允许",
-    re.IGNORECASE,
+DENIED = (
+    r"(?i:\b(?:den(?:y|ied)|reject(?:ed|s)?|refus(?:ed|es)|declin(?:ed|es)|disallow(?:ed|s)|"
+    r"not (?:allow(?:ed)?|permit(?:ted)?|approved?)|doesn['’]t want|user cancell?ed mcp)\b|拒绝|不允许)"
 )
 """Those of them that only a person's no has."""
+DENIAL = (
+    r"(?i:The user denied this operation\b"  # Cline and those made of it
+    r"|The user doesn['’]t want to (?:proceed with this tool use|take this action)\b"  # Claude Code
+    r"|(?:\[Operation Cancelled\] Reason: )?User did not allow\b"  # Gemini CLI
+    r"|User (?:rejected|cancell?ed) MCP tool call\b"  # Codex
+    r"|User (?:rejected|declined|denied) (?:the|this) tool\b)"  # Cursor, and others
+)
+"""What a host's word of such a no begins with, whatever a person has to say to it."""
+_DENIED = re.compile(DENIED)
+_DENIAL = re.compile(rf"\s*{DENIAL}")
 _GAVE_UP = re.compile(
     r"\btime[d-]?[ -]?out|timeout\b|\bgave up\b|\bno (?:answer|response)\b|\btook too long\b|超时", re.IGNORECASE
 )
@@ -71,13 +80,13 @@ def tells(told: str, answer: Says) -> int | None:
 @lru_cache(maxsize=1 << 12)
 def refuses(told: str) -> bool:
     """Whether a host says that it did not send a call."""
-    return len(told) <= _MOST_REFUSED and _REFUSED.search(told) is not None
+    return denies(told) or (len(told) <= _MOST_REFUSED and _REFUSED.search(told) is not None)
 
 
 @lru_cache(maxsize=1 << 12)
 def denies(told: str) -> bool:
     """Whether a host says that a person, or a rule of theirs, denied a call."""
-    return len(told) <= _MOST_REFUSED and _DENIED.search(told) is not None
+    return _DENIAL.match(told) is not None or (len(told) <= _MOST_REFUSED and _DENIED.search(told) is not None)
 
 
 @lru_cache(maxsize=1 << 12)

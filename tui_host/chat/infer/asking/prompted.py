@@ -16,6 +16,7 @@ from tui_host.capture.words import said
 from tui_host.chat.infer.asking.history import Heard, Piece
 from tui_host.chat.infer.asking.marked import Form
 from tui_host.chat.infer.asking.recognise import OWN
+from tui_host.chat.infer.telltale import DENIAL, DENIED
 from tui_host.llm.jsonspans import read_json, spans
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.by_name import protocol
@@ -44,15 +45,18 @@ _READS = "access_mcp_resource"
 _HERMES = "hermes"
 _TAGGED = Form(r"<tool_response>(?P<told>.*?)", r"</tool_response>(?P<name>)")
 """A result in Hermes' form, which some hosts tell in a message of the vendor's for results."""
+_TELLS = rf"(?:Result:|(?=[^\n]{{0,200}}?{DENIED}))"
+"""What stands behind what Cline calls a call by: some of those made of it have nothing there before a denial."""
 _RESULTS = (
-    Form(r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:(?P<told>.*?)"
-         r"(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)"),
+    Form(rf"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] {_TELLS}(?P<told>.*?)"
+         rf"(?=\[\w+ for '[^'\n]*'\] {_TELLS}|<environment_details>|\Z)"),
     Form(r"<tool_use_result>\s*<name>(?P<name>[^<]*)</name>\s*<result>(?P<told>.*?)", r"</result>\s*</tool_use_result>"),
     Form(r"Here is the result of mcp tool use `(?P<name>[^`\n]*)`:(?P<told>.*?)(?=Here is the result of mcp tool use `|\Z)"),
     _TAGGED,
     Form(r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)"),
     Form(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)"),
     Form(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z"),
+    Form(rf"\A\s*(?P<name>)(?P<told>{DENIAL}.*?)(?=<environment_details>|\Z)"),
 )  # fmt: skip
 _NOT_SAID = (
     *(Form(f"<{name}>.*?", f"</{name}>") for name in ("system-reminder", "session_context", "environment_context")),
