@@ -1,8 +1,8 @@
 """Secrets in bodies by their place. Source: DESIGN, Contract, Secrets.
 
 Of a login, and of what asks for a new key, all that is named like a credential: see `redact_logins`. Of a request to a model only what is
-named as a key to somebody's door and has a text as its value, what the servers of its tools get as headers, and the credentials in URLs:
-what else is called a token there is a word, and what passes is to be seen.
+named as a key to somebody's door and has a text as its value, what the servers of its tools get as headers, and the credentials in URLs;
+beside what is said more names are, see `redact_settings`. What else is called a token there is a word, and what passes is to be seen.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from functools import cached_property
 
 from tui_host.capture.enclosed import TEXT, Enclosed
 from tui_host.capture.redact_logins import names_read
+from tui_host.capture.redact_settings import without_keys_beside
 from tui_host.capture.redact_taking import BLANKS, LEADS, SPACE, Learn, Taking, in_parts, read
 from tui_host.capture.redact_values import Kept
 from tui_host.errors import JSON
-from tui_host.settings.credentials import is_credential_header, is_credential_key
+from tui_host.settings.credentials import is_credential_header, is_credential_key, is_somebodys_key
 
 _MEMBER = re.compile(rb'"([\w.-]++)"(' + SPACE + rb":" + SPACE + rb")" + TEXT, re.DOTALL)
 _OBJECT = Enclosed(rb'"((?:\w{1,40}_)?headers|auth(?:entication)?|credentials?)"' + LEADS + rb"\{", b"{}")
@@ -53,7 +54,7 @@ def without_keys(data: bytes, learn: Learn) -> Kept:
     data = _OBJECT.sub(headers.without, data)
     if b'headers"' in data:
         data = _LIST.sub(headers.without_in_list, data)
-    data = _KEY.sub(taking.member, data)
+    data = without_keys_beside(_KEY.sub(taking.member, data), taking)
     if b"://" in data or b":\\/\\/" in data:
         data = _URL.sub(taking.url, data)
     return (data, taking.found) if taking.found else (written, ())
@@ -118,7 +119,7 @@ class _Headers:
 
 def _is_key(name: str) -> bool:
     """Whether a field of a request to a model is called like somebody's key."""
-    return _NAME_OF_KEY.fullmatch(name.encode()) is not None
+    return _NAME_OF_KEY.fullmatch(name.encode()) is not None or is_somebodys_key(name)
 
 
 def _headers_of_servers(data: bytes) -> Collection[JSON]:

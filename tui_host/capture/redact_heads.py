@@ -15,9 +15,11 @@ from tui_host.settings.credentials import (
     SESSION_KEYS,
     credential_in,
     credentials_in_protocols,
+    is_credential_by_value,
     is_credential_header,
     is_credential_value,
     is_lasting,
+    is_one_time,
     parts_of_credential,
     several_in,
 )
@@ -32,7 +34,8 @@ def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
         value: Its value.
         also: Headers that are credentials whatever they are called.
     """
-    if name in also or is_credential_header(name) or is_credential_value(value):
+    is_named = name in also or is_credential_header(name)
+    if is_named or is_credential_value(value) or is_credential_by_value(name, value) or is_one_time(name, value):
         scheme, space, _ = value.partition(" ")
         start = len(scheme) + 1 if space and scheme.lower() in SCHEMES else 0
         return [Span(start, len(value), name)]
@@ -51,7 +54,8 @@ def shown_by(head: Head) -> Iterator[tuple[str, str]]:
     """Names and values of the credentials that a request's head shows, which may be said again anywhere: none of a session's."""
     for name, value in head.headers:
         key = name.lower()
-        if is_credential_value(value) or (is_credential_header(key) and is_lasting(key)):
+        is_one = is_credential_header(key) or is_credential_by_value(key, value)
+        if is_credential_value(value) or (is_one and is_lasting(key)):
             credential = credential_in(value).strip()
             yield key, credential
             yield from ((key, part) for part in parts_of_credential(value))

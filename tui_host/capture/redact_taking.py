@@ -112,5 +112,5 @@ def read(data: bytes) -> JSON:
 
 def decoded(raw: bytes) -> str:
     """What a text says that stands so in JSON."""
-    value = read(b'"%s"' % raw)
+    value = read(b'"%s"' % raw) if b"\\" in raw else None
     return value if isinstance(value, str) else raw.decode("utf-8", "replace")

@@ -15,9 +15,10 @@ from urllib.parse import unquote_plus
 SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
 REDIRECT_KEYS = frozenset(("code", "state"))
 """Query keys that are a login's in a redirect, and anything elsewhere."""
-SESSION_KEYS = frozenset(("sessionid", "session_id"))
+_SESSION_IDS = frozenset(("sessionid", "session_id"))
+SESSION_KEYS = _SESSION_IDS | {"session"}
 """Query keys that name somebody's session, as the header does. Source: MCP 2024-11-05, Transports, HTTP with SSE."""
-LONG_KEYS = frozenset(("code", "code_verifier", "device_code", "ticket", "login_ticket")) | SESSION_KEYS
+LONG_KEYS = frozenset(("code", "code_verifier", "device_code", "ticket", "login_ticket")) | _SESSION_IDS
 """Query keys that are a login's, or, as functions in Azure have it, the caller's key, where what stands behind them is long."""
 ONE_TIME_KEYS = frozenset(("otp", "totp"))
 """Query keys that are a login's, however short."""
@@ -31,13 +32,27 @@ _DOT = re.compile(r"\.")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CREDENTIAL = re.compile(
     r"\w*(?:key|token|secret|passw(?:or)?d|passphrase|cookie2?|credentials?|authorization|jwt|csrf|xsrf)"
-    r"|(?:\w*[^o]|)auth|oauth2?|pwd|pass|bearer|assertion|signature|sig|sas|pat|ak|sk"
+    r"|(?:\w*[^o]|)auth|oauth2?|pwd|pw|pass|creds?|bearer|assertion|signature|sig|sas|pat|ak|sk"
 )
 _CREDENTIALS = re.compile(
     r"(?:.*-)?(?:(?:api|access|account|auth|bearer|client|refresh|secret|security|subscription)-?(?:key|token)"
     r"|secret|passw(?:or)?d|passphrase|jwt)s-?\d*"
 )
 """In the plural a key or a token is one where a word says so: others are counted, or sorted by."""
+_SOMEBODYS = re.compile(
+    r"(?:.*-)?(?:(?:api|access|secret|account|subscription|private)-?key|(?:access|refresh|auth|bearer|api|security)-?token"
+    r"|secret|passw(?:or)?d|passphrase|pwd|pw|creds?|credentials?)"
+)
+_DOUBTFUL = re.compile(r"access|licen[cs]e|subscription|session|k")
+_ONE_TIME = re.compile(r"[th]?otp|passcode|dpop")
+_OPAQUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.~+/-]{16,}=*", re.ASCII)
+_CHANGE = re.compile(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)")
+_CHANGES = 4
+"""So often letters and digits take turns in what stands for bytes in hex, and hardly where words, dates and versions are joined."""
+_PIECE = re.compile(r"[A-Za-z0-9]{16,}")
+_RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_RUN_LENGTH = 2.5
+"""Characters that a word in a path has on average, in 99 of 100 paths; what stands for bytes by chance has fewer, in 98 of 100."""
 _SEVERAL = re.compile(r"\w*(?:keys|tokens)")
 _ONE_OF_SEVERAL = re.compile(r"(?<![\w.~+/-])(?=[^\d\s,;]{0,200}\d)(?=[^A-Za-z\s,;]{0,200}[A-Za-z])[\w.~+/-]{16,}=*")
 _VARIABLE = re.compile(
@@ -50,7 +65,7 @@ _SOUND = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|bearer",
 _SCHEMED = re.compile(r"(?:bearer[ \t]+(?=\S*\d|\S{16})|(basic)[ \t]+)([\w.~+/:-]{8,}=*)\s*", re.IGNORECASE)
 _SESSION = re.compile(r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?")
 _NO_CREDENTIAL = re.compile(
-    r"access-control-.*|x-stainless-.*|.*ratelimit.*"  # what may be asked, what asks, and how often
+    r"access-control-.*|.*ratelimit.*"  # what may be asked, and how often
     r"|(?:.*-)?(?:websocket|idempotency|cache|surrogate|public|partition|routing|sort|page|next|continuation|cursor|max)"
     r"-?(?:key|token)s?"
     r"|.*-(?:type|version|mode|status|scheme|count|usage|limit|remaining|reset|expires|expiry|ttl|length|url|uri|method|info|policy)"
@@ -67,7 +82,7 @@ def is_credential_header(name: str) -> bool:
 def is_credential_value(value: str) -> bool:
     """Whether a header's value is a credential by the scheme before it, whatever the header is called: some gateways take the key in one of their own."""
     found = _SCHEMED.fullmatch(value) if value[:1] in {"B", "b"} else None
-    if found is None or not found[1]:
+    if found is None or not found[1] or is_by_chance(found[2]):
         return found is not None
     try:
         return b":" in base64.b64decode(found[2], validate=True)
@@ -79,6 +94,35 @@ def is_credential_value(value: str) -> bool:
 def is_credential_key(name: str) -> bool:
     """Whether what stands behind a query key or a setting of this name is a credential."""
     return _is_credential(name)
+
+
+def is_credential_by_value(name: str, value: str) -> bool:
+    """Whether a header or query key holds a credential that may be a word as well by its name, as `X-Access` or `k`: its value tells."""
+    return _last_word(_DOUBTFUL, name) and is_by_chance(value)
+
+
+def is_one_time(name: str, value: str) -> bool:
+    """Whether a header holds what is typed or signed once, and not a word that asks for it."""
+    return _last_word(_ONE_TIME, name) and not any(map(str.isspace, value)) and any(map(str.isdigit, value))
+
+
+@lru_cache(1024)
+def is_somebodys_key(name: str) -> bool:
+    """Whether a name says to what it is the key, or that it is a password, whatever stands before that."""
+    return _SOMEBODYS.fullmatch("-".join(_words(name))) is not None and is_credential_key(name)
+
+
+def is_by_chance(value: str) -> bool:
+    """Whether a value looks as keys do that nobody thought of: no words, no date and no version."""
+    if not _OPAQUE.fullmatch(value):
+        return False
+    return len(_CHANGE.findall(value)) >= _CHANGES or not all(map(is_of_words, _PIECE.findall(value)))
+
+
+def is_of_words(text: str) -> bool:
+    """Whether what letters and digits a text has are words and numbers."""
+    words = _RUN.findall(text)
+    return len("".join(words)) >= _RUN_LENGTH * len(words)
 
 
 def is_credential_variable(name: str) -> bool:
@@ -153,6 +197,11 @@ def _is_credential(name: str) -> bool:
     whole = "-".join(words)
     is_one = any(map(_CREDENTIAL.fullmatch, words)) or _CREDENTIALS.fullmatch(whole)
     return bool(is_one) and not _NO_CREDENTIAL.fullmatch(whole)
+
+
+def _last_word(pattern: re.Pattern[str], name: str) -> bool:
+    words = _words(name)
+    return bool(words) and pattern.fullmatch(words[-1]) is not None
 
 
 def _words(name: str) -> list[str]:

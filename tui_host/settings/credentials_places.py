@@ -8,7 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 
-from tui_host.settings.credentials import LONG_KEYS, ONE_TIME_KEYS, SCHEMES, is_credential_key, is_credential_variable
+from tui_host.settings.credentials import (
+    LONG_KEYS,
+    ONE_TIME_KEYS,
+    SCHEMES,
+    is_credential_by_value,
+    is_credential_key,
+    is_credential_variable,
+    is_of_words,
+)
 
 TELLING_FROM = 20
 """Characters from which a word without a digit is no common one: what hosts send where no key is wanted is a short word that texts have too."""
@@ -50,9 +58,6 @@ _PATH = re.compile(
     r"(?:(?:\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ ()+,-]+){2,}|(?:\.{0,2}|[A-Za-z]:)[/\\][\w@ -]*\.\w+|~[\w.-]*(?:/[\w.@ ()+,-]+)+)/?"
 )
 """What begins with a slash may be a key, or a password: a path has several parts, or its only one an ending."""
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_WORD_LENGTH = 2.5
-"""Characters that a word in a path has on average, in 99 of 100 paths; what stands for bytes by chance has fewer, in 98 of 100."""
 _WORKING = frozenset(("PWD", "OLDPWD"))
 """What a shell calls the folders where it is and was: no passwords, however they look."""
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
@@ -84,7 +89,8 @@ def in_url(url: str, also: Collection[str] = (), layers: int = _LAYERS) -> list[
     for match in _PARAMETER.finditer(url) if "=" in url else ():
         name = unquote_plus(match[1])
         is_long = name.lower() in LONG_KEYS and len(match[2]) >= TELLING_FROM
-        if is_long or name.lower() in ONE_TIME_KEYS or name.lower() in also or is_credential_key(name):
+        is_named = name.lower() in ONE_TIME_KEYS or name.lower() in also or is_credential_key(name)
+        if is_long or is_named or is_credential_by_value(name, unquote_plus(match[2])):
             found.append(Span(*match.span(2), match[1]))
     if layers and _ENCODED.search(url):
         for match in _PIECE.finditer(url):
@@ -154,6 +160,11 @@ def in_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name, part
 
 
+def is_given(name: str, value: str) -> bool:
+    """Whether what stands behind a name in some settings is a credential itself, and not where one is to be found."""
+    return next(_given(name, value), None) is not None
+
+
 def password_in(userinfo: str) -> str:
     """What of a URL's userinfo is secret: what stands behind the colon, or all where there is none."""
     name, colon, password = userinfo.partition(":")
@@ -204,10 +215,7 @@ def _is_elsewhere(value: str) -> bool:
     """Whether a value only tells where a credential is: a variable, or a path."""
     if _REFERENCE.fullmatch(value):
         return True
-    if not _PATH.fullmatch(value):
-        return False
-    words = _WORD.findall(value)
-    return len("".join(words)) >= _WORD_LENGTH * len(words)
+    return _PATH.fullmatch(value) is not None and is_of_words(value)
 
 
 def _unquoted(value: str) -> str:
