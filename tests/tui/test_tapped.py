@@ -110,8 +110,15 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
         await app.until_shown("Hello.", "── turn 1 · step 1 ──")
         list(model.answer(form, model.ask(form, [User("you too")], "OpenAI/Python 2"), Answer("Yes.")))
         await app.until_shown("turn 1 · step 1 · opencode ──", "turn 2 · step 1 · the OpenAI SDK for Python ──")
-        await app.until_shown("the OpenAI SDK for Python asks:", "Yes.")
+        await app.until_shown("opencode asks:", "the OpenAI SDK for Python asks:", "Yes.")
         assert model.kept.recording.close()
+        chat = [line[:40].strip(" ·▌") for line in app.text.splitlines()]
+        first = chat.index("opencode asks:")
+        assert chat[first + 1 : first + 4] == ["", "hi", ""]
+        live = list(app.session.conversation.items)
+        again = TapSource(app.app.host, app.session)
+        await app.until(lambda: again.look() or again.is_settled)
+        assert list(app.session.conversation.items) == live
 
 
 async def test_what_is_found_not_to_be_so_is_shown_anew_though_nothing_else_happens(tmp_path: Path) -> None:

@@ -127,6 +127,28 @@ def test_a_chat_of_several_hosts_says_whose_each_turn_is_where_that_changes() ->
     assert not [item for item in chat.items if isinstance(item, NoteItem)]
 
 
+@pytest.mark.parametrize("agents", [(CODING, SDK), (CODING, SDK, CODING)])
+def test_a_followed_chat_says_whose_its_first_turns_are_once_another_host_asks(agents: Sequence[str]) -> None:
+    world, form = World(), FORMS["openai"]
+    model, story, chat = world.model(), Story(), Conversation()
+    telling = Telling(story, chat, is_followed=True)
+    fed = 0
+    for number, agent in enumerate(agents):
+        asked = [User(f"go {number}")]
+        list(model.answer(form, model.ask(form, asked, agent), Answer(f"gone {number}")))
+        asked += [Answer(f"gone {number}"), User("and?")]
+        list(model.answer(form, model.ask(form, asked, agent), Answer("that was all")))
+        for _, record in world.records[fed:]:
+            story.feed(record)
+            telling.tell()
+        fed = len(world.records)
+        if not number:
+            assert not [item.what for item in chat.items if isinstance(item, NoteItem) and item.what]
+    anew = Conversation()
+    Telling(story, anew).tell()
+    assert list(chat.items) == list(anew.items)
+
+
 def test_a_note_has_the_name_by_which_a_host_is_known_later() -> None:
     world, form, call = World(), FORMS["openai"], Call("c1", "math__add", {"a": 1, "b": 2})
     model, math, other, story, chat = (

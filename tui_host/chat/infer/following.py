@@ -131,7 +131,7 @@ class Following:
         self._told = Told()
         self._story = Story(session)
         self._chat = _Chat()
-        self._telling = Telling(self._story, self._chat)
+        self._telling = Telling(self._story, self._chat, is_followed=True)
         self._merging = Merging(store, self._story.clock)
         self._known: Known = {}
         self._given: set[Found] = set()

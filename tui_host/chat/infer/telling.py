@@ -46,14 +46,16 @@ class Telling:
     Args:
         story: What is told.
         chat: Where.
+        is_followed: It is told while it goes on, so that another host may come: where a note would name the first then, room is kept.
 
     Attributes:
         names_hosts: Several hosts are known to ask: the chat says whose what follows is, wherever that changes.
     """
 
-    def __init__(self, story: Story, chat: Chat) -> None:
+    def __init__(self, story: Story, chat: Chat, *, is_followed: bool = False) -> None:
         self._story = story
         self._chat = chat
+        self._is_followed = is_followed
         self._unplaced = Unplaced(story.talks)
         self._numbers: dict[tuple[str, ...], int] = {}
         self._questions: dict[int | Key, str] = {}
@@ -64,7 +66,7 @@ class Telling:
         ] = []  # the same without what hosts ask beside: the last of each conversation that it went over to
         self._failed: tuple[int, Item, int] | None = None
         self._revision: int = -1
-        self._named: dict[int, tuple[Said, str]] = {}  # the notes that name a host, with what stands behind its name
+        self._named: dict[int, tuple[Said, str]] = {}  # the notes that name a host, or will, and how they go on
         self.names_hosts = False
 
     def tell(self) -> None:
@@ -73,7 +75,7 @@ class Telling:
             return
         self._revision = self._story.revision
         self.names_hosts |= len(self._story.hosts) > 1
-        for number, (said, behind) in self._named.items():
+        for number, (said, behind) in self._named.items() if self.names_hosts else ():
             if (note := self._note(said, behind)) != self._chat[number]:  # more is known of who it is
                 self._chat.put(number, note)
         joined: dict[tuple[str, str], list[Joined]] = {}
@@ -123,11 +125,13 @@ class Telling:
         """Say to what the next item belongs, where another host or another conversation of one came between: it may have many at once."""
         last, whose = self._last, self._story.host_of
         words = self._gone_over_to(said, is_asking=is_asking)
-        if self.names_hosts and (last is None or whose(last) != whose(said)):
+        unnamed = NoteItem(turn=said.turn, kind="note", what=f"{words}:" if words else "")
+        if (self.names_hosts or self._is_followed) and (last is None or whose(last) != whose(said)):
             behind = f", {words}:" if words else " asks:" if is_asking else ":"
-            self._named[self._chat.add(self._note(said, behind))] = said, behind
+            note = self._note(said, behind) if self.names_hosts else unnamed
+            self._named[self._chat.add(note)] = said, behind
         elif words:
-            self._chat.add(NoteItem(turn=said.turn, kind="note", what=f"{words}:"))
+            self._chat.add(unnamed)
 
     def _note(self, said: Said, behind: str) -> Item:
         """Names the host that asked."""

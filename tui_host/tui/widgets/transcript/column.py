@@ -146,14 +146,14 @@ class Column:
     def _ensure(self, number: int, look: Look) -> Shown:
         """The item as it is now, in the present look."""
         item = self.conversation[number]
-        is_open = number in self.opened
+        is_open, gap = number in self.opened, self.gap(number)
         shown = self._shown.pop(number, None)
         if shown is None:
-            shown = Shown(item, look, is_open=is_open, gap=self.gap(number))
+            shown = Shown(item, look, is_open=is_open, gap=gap)
             while len(self._shown) >= KEPT:
                 del self._shown[next(iter(self._shown))]
-        elif shown.item is not item or shown.look is not look or shown.is_open is not is_open:
-            shown.take(item, look, is_open=is_open, gap=self.gap(number))
+        elif shown.item is not item or shown.look is not look or shown.is_open is not is_open or shown.gap != gap:
+            shown.take(item, look, is_open=is_open, gap=gap)
         self._shown[number] = shown  # the last one in use stands last
         return shown
 

@@ -194,7 +194,7 @@ class _Builder:
             case NoteItem(kind="error"):
                 return [Fixed(card_rows(item, look.width, look.inks, look.again_key))]
             case NoteItem():
-                return [Fixed(note_rows(item, look.width, look.inks))]
+                return [] if is_empty(item) else [Fixed(note_rows(item, look.width, look.inks))]
             case SummaryItem():
                 return [Fixed(summary_rows(item, look.width, look.inks))]
             case _:
@@ -290,6 +290,8 @@ def opens(item: Item) -> bool:
 
 def is_empty(item: Item) -> bool:
     """Whether nothing is drawn for it."""
+    if isinstance(item, NoteItem):
+        return item.kind == "note" and not item.what
     return isinstance(item, AnswerItem) and not item.text and not item.thinking and item.state in {"streaming", "done"}
 
 
@@ -305,7 +307,7 @@ def estimated_height(item: Item, width: int) -> int:
         case CallItem():
             return 2 if item.words else 1
         case NoteItem():
-            return 5 if item.kind == "error" else 1
+            return 5 if item.kind == "error" else 0 if is_empty(item) else 1
         case SummaryItem():
             return 1
         case _:
