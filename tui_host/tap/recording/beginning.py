@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from tui_host.capture.store.store import Store
 
+NOT_OPEN = "the database is not open yet"
+"""Why nothing is kept at first: that alone is no fault, and not told."""
+
 
 def _nothing(_: int = 0) -> None:
     """There is nothing to be done."""

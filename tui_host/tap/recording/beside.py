@@ -8,6 +8,7 @@ Source: threats.md, PXY-09; performance.md, Relays.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 import time
@@ -17,6 +18,7 @@ from tui_host.tap.recording.forked import apart, how_ended, is_there
 from tui_host.tap.recording.journal import ROOM, Journal
 from tui_host.tap.recording.log_file import open_log
 from tui_host.tap.recording.passing import BYE, DOUBTFUL, HEARD, HOPEFUL, TAKEN, Telling
+from tui_host.tap.recording.standstill import LOOK_SECONDS, Standstill
 from tui_host.tap.threads import Thread, fork
 
 TYPE_CHECKING = False
@@ -134,6 +136,7 @@ class Beside:
         self._tell = tell
         self._file = file
         self._journal = Journal(room)
+        self._standstill = Standstill(self._journal, tell)
         self._changing = threading.RLock()
         self._is_ending = False
         self._said = b""  # on the lifeline
@@ -246,18 +249,31 @@ class Beside:
         self._is_known.set()
 
     def _pass_notices(self, descriptor: int) -> None:
-        with os.fdopen(descriptor, "rb", closefd=False) as notices:
-            for line in notices:
-                if line == HOPEFUL:
-                    self._is_known.set()
-                elif line == DOUBTFUL:
-                    self._is_known.clear()
-                elif line == HEARD:
-                    self._is_heard.set()
-                elif line == TAKEN:
-                    self._telling.taken()
-                else:
-                    write(2, line)
+        """To their end; meanwhile it is looked whether it still records."""
+        notices = select.poll()
+        notices.register(descriptor, select.POLLIN)
+        rest = b""
+        while True:
+            if notices.poll(1000 * LOOK_SECONDS):
+                if not (chunk := os.read(descriptor, 4096)):
+                    break
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._pass_notice(line + b"\n")
+            if not self._is_ending:
+                self._standstill.look()
+
+    def _pass_notice(self, line: bytes) -> None:
+        if line == HOPEFUL:
+            self._is_known.set()
+        elif line == DOUBTFUL:
+            self._is_known.clear()
+        elif line == HEARD:
+            self._is_heard.set()
+        elif line == TAKEN:
+            self._telling.taken()
+        else:
+            write(2, line)
 
     # Its death.
 
@@ -309,6 +325,8 @@ class Beside:
     def _begin_another(self) -> None:
         """Fork one that goes on; where there can be none, that is tried again."""
         self._tried_at = time.monotonic()
+        self._standstill.begin_anew()
+        self._journal.unsettled.is_fault_told = False  # by this one
         before = self._lifeline
         try:
             self._telling.begin_anew()

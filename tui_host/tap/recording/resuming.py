@@ -15,7 +15,7 @@ from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
 from tui_host.tap.kinds import LOST
-from tui_host.tap.recording.beginning import Beginning, last_kept
+from tui_host.tap.recording.beginning import NOT_OPEN, Beginning, last_kept
 from tui_host.tap.recording.passing import head, taken_from
 
 if TYPE_CHECKING:
@@ -138,7 +138,9 @@ def fold(
             unwritten, waited_at = 0, now
             recorder.flush()
         unsettled.kept = recorder.reached - recorder.left
+        unsettled.is_fault_told = recorder.fault not in {"", NOT_OPEN}
         if not recorder.left:
+            unsettled.whole = journal.taken
             _settle(journal, recorder.reached, folder)
     folder.finish()
 

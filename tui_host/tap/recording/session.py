@@ -21,7 +21,7 @@ from tui_host.capture.store.faults import LOCKED, LockedError
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
-from tui_host.tap.recording.beginning import Beginning, anew, last_kept
+from tui_host.tap.recording.beginning import NOT_OPEN, Beginning, anew, last_kept
 from tui_host.tap.recording.gaps import Gaps
 from tui_host.tap.recording.logged import Log, Logged
 from tui_host.tap.recording.once import told_once
@@ -41,8 +41,6 @@ TOUCH_SECONDS = 5.0
 
 MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20, most_bytes=128 << 20)
 """No view follows here, and what a tap takes should not grow."""
-
-_NOT_OPEN = "the database is not open yet"
 
 
 class TapRecording:
@@ -75,7 +73,7 @@ class TapRecording:
         begins = begins or anew()
         self.recorder = Recorder(None, Redactor(secrets), capture=begins.id, kind="tap", memory=MEMORY)
         self.recorder.go_on_after(begins.after)
-        self.recorder.without = _NOT_OPEN
+        self.recorder.without = NOT_OPEN
         self.place = Place(session=begins.id)
         self._title = title
         self._created_ns = begins.began_ns

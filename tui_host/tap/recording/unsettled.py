@@ -15,6 +15,7 @@ ROOM = 16 << 20
 KEPT_PAGES = 256 << 10
 """Bytes of memory that are not given back."""
 _SIDE, _REACHED, _KEPT, _LOGGED, _IS_TOLD, _LOST, _IS_AT_WORK = 0, 1, 2, 3, 4, 5, 6
+_WHOLE, _IS_FAULT_TOLD = 7, 20
 _BEGAN, _STATE, _SEQ, _IS_SHORT, _FIELDS = 8, 9, 10, 11, 8
 """Of each of two sides, one of which is valid: a change is made on the other, and whoever dies before its end has changed nothing."""
 
@@ -128,6 +129,24 @@ class Unsettled:
     @kept.setter
     def kept(self, seq: int) -> None:
         self._marks[_KEPT] = seq
+
+    @property
+    def whole(self) -> int:
+        """So many bytes of all were taken when all records made of them were kept. For the relay, as `kept`."""
+        return self._marks[_WHOLE]
+
+    @whole.setter
+    def whole(self, taken: int) -> None:
+        self._marks[_WHOLE] = taken
+
+    @property
+    def is_fault_told(self) -> bool:
+        """Whether who takes knows why nothing is kept, and tells it. For the relay."""
+        return self._marks[_IS_FAULT_TOLD] != 0
+
+    @is_fault_told.setter
+    def is_fault_told(self, value: bool) -> None:
+        self._marks[_IS_FAULT_TOLD] = value
 
     @property
     def is_at_work(self) -> bool:
