@@ -454,6 +454,29 @@ def test_one_that_was_killed_just_before_the_end_is_followed_by_another_however_
     assert data(recorded(tmp_path), "in") == b"before\nafter\n"
 
 
+ON_ITS_WAY = r"""
+import os, sys
+from tui_host.tap.recording.beside import Beside
+from tui_host.tap.recording.passing import BYE, HEARD, HOPEFUL
+
+def work(ends):
+    while BYE not in os.read(ends.lifeline, 64):
+        pass
+    os.write(ends.notices, HOPEFUL + HEARD + b"".join(b"%d\n" % number for number in range(500)))
+
+tap = Beside(work, print, None)
+telling = tap.telling()
+tap.end()
+os._exit(0)
+"""
+
+
+def test_what_a_person_is_to_be_told_and_is_on_its_way_as_the_tap_ends_is_told() -> None:
+    run = subprocess.run([sys.executable, "-c", ON_ITS_WAY], capture_output=True, text=True, check=False)
+    assert run.stdout == ""
+    assert run.stderr.splitlines() == [str(number) for number in range(500)]
+
+
 CROWDED = (
     BEGUN
     + r"""

@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 
-from tui_host.tap.descriptors import write
+from tui_host.tap.descriptors import READ_BYTES, write
 from tui_host.tap.recording.forked import apart, how_ended, is_there
 from tui_host.tap.recording.journal import ROOM, Journal
 from tui_host.tap.recording.log_file import open_log
@@ -138,6 +138,8 @@ class Beside:
         self._journal = Journal(room)
         self._standstill = Standstill(self._journal, tell)
         self._changing = threading.RLock()
+        self._passing = threading.Lock()
+        self._rest = b""  # of a line that has not come whole
         self._is_ending = False
         self._said = b""  # on the lifeline
         self._deaths = self._tries = self._kept = 0  # since it got on, as the last of them says
@@ -169,6 +171,7 @@ class Beside:
 
     def _begin(self) -> None:
         self._changing = threading.RLock()  # in a forked process nobody gives back the one from before
+        self._passing = threading.Lock()
         self._is_ending = False
         self._is_hurried = threading.Event()
         self._is_known = threading.Event()
@@ -215,8 +218,11 @@ class Beside:
         self._telling.close()
         if not is_recording:
             self._tell_lost("nothing is there that records")
-        elif not self._is_known.wait(LAST_WORDS):  # what is wrong is told before the end, too
-            self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
+        else:
+            self._pass_rest()
+            if not self._is_known.wait(LAST_WORDS):  # what is wrong is told before the end, too
+                self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
+            self._pass_rest()
 
     def _is_heard_late(self) -> bool:
         until = time.monotonic() + DYING
@@ -252,16 +258,36 @@ class Beside:
         """To their end; meanwhile it is looked whether it still records."""
         notices = select.poll()
         notices.register(descriptor, select.POLLIN)
-        rest = b""
         while True:
             if notices.poll(1000 * LOOK_SECONDS):
-                if not (chunk := os.read(descriptor, 4096)):
-                    break
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    self._pass_notice(line + b"\n")
+                with self._passing:
+                    if self._pass_some(descriptor) == b"":
+                        break
             if not self._is_ending:
                 self._standstill.look()
+
+    def _pass_rest(self) -> None:
+        """Pass on what is on its way: as long as there is something, and no longer than a moment."""
+        until = time.monotonic() + HEARING
+        while (left := until - time.monotonic()) > 0 and self._passing.acquire(timeout=left):
+            is_something = self._pass_some(self._notices)
+            self._passing.release()
+            if not is_something:
+                break
+
+    def _pass_some(self, descriptor: int) -> bytes | None:
+        """In one thread at a time: what was there; None for nothing, and nothing at the end."""
+        notices = select.poll()
+        notices.register(descriptor, select.POLLIN)
+        if not notices.poll(0):
+            return None
+        chunk = os.read(descriptor, READ_BYTES)
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        if not chunk and self._rest:  # it was killed within a line
+            lines, self._rest = [self._rest], b""
+        for line in lines:
+            self._pass_notice(line + b"\n")
+        return chunk
 
     def _pass_notice(self, line: bytes) -> None:
         if line == HOPEFUL:
