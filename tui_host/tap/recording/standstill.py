@@ -20,6 +20,7 @@ BEGINNING = 30.0
 """The same before anything was kept: a second of the processor, of which he has a tenth or less where many begin at once."""
 LOOK_SECONDS = 1.0
 """How often it is looked: as often as who records wakes up by himself."""
+_LATE = 5.0
 
 
 class Standstill:
@@ -33,6 +34,7 @@ class Standstill:
     def __init__(self, journal: Journal, tell: Callable[[str], None]) -> None:
         self._journal = journal
         self._tell = tell
+        self._looked_at = time.monotonic()
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -47,6 +49,9 @@ class Standstill:
         """See how far it is."""
         journal, unsettled, now = self._journal, self._journal.unsettled, time.monotonic()
         got_on = unsettled.kept, unsettled.whole
+        if now - self._looked_at > _LATE * LOOK_SECONDS:  # it was stopped itself meanwhile, and who records with it
+            self._since = now
+        self._looked_at = now
         is_waiting = journal.held != 0 or journal.taken + journal.left != unsettled.whole
         if unsettled.is_fault_told:
             self.begin_anew()  # who records tells how that goes on as well
