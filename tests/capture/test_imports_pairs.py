@@ -76,6 +76,11 @@ def woven(asked: Sequence[JSON], said: Sequence[JSON]) -> list[JSON]:
         ("in.log", "out.log", "clock"),
         ("client2.log", "server2.log", "clock"),
         ("time-mcp-c2s.log", "time-mcp-s2c.log", "time"),
+        ("输入.log", "输出.log", "clock"),
+        ("上行2.log", "下行2.log", "clock"),
+        ("时间输入.log", "时间输出.log", "时间"),
+        ("请求_时间.txt", "回复_时间.txt", "时间"),
+        ("发票-发.jsonl", "发票-收.jsonl", "发票"),
     ],
 )
 def test_the_directions_of_one_connection_are_one_connection_with_each_answer_behind_its_request(

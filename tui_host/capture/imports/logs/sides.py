@@ -21,9 +21,14 @@ from tui_host.capture.record import Direction, Draft
 from tui_host.capture.words import items, mapping, said
 from tui_host.errors import JSON
 
-_WORD = re.compile(r"c2s|s2c|[^\W\d_]+|\d+", re.IGNORECASE)
+_CHINESE = (
+    r"(?:标准)?(?:输入|输出)|请求|响应|应答|回应|回复|回答|答复|返回|结果|调用|上行|下行|入站|出站|发送|发出|接收|收到|客户端|服务端|服务器|主机|原始|流量"
+    r"|通信|消息|报文|抓包|日志|记录|(?<![^\W\d_])[收发入出问答进去来回](?![^\W\d_])"
+)
+"""Words that stand without a space beside those that say whose it is; one character alone may be a part of any other word."""
+_WORD = re.compile(rf"c2s|s2c|{_CHINESE}|(?:(?!{_CHINESE})[^\W\d_])+|\d+", re.IGNORECASE)
 _OF_NOBODY = re.compile(
-    r"(?:std)?(?:in|out|err)(?:put)?|(?:to|from|by)|c2s|s2c|rx|tx|req(?:uest)?s?|resp?(?:onse)?s?|answers?|repl(?:y|ies)|results?|calls?"
+    rf"{_CHINESE}|(?:std)?(?:in|out|err)(?:put)?|(?:to|from|by)|c2s|s2c|rx|tx|req(?:uest)?s?|resp?(?:onse)?s?|answers?|repl(?:y|ies)|results?|calls?"
     r"|sen[dt]|recv|received?|incoming|outgoing|client|server|host|mcp|stdio|pipe|tee|wire|raw|traffic|messages?"
     r"|logs?|jsonl?|ndjson|txt|te?mp|capture|dump|trace",
     re.IGNORECASE,
