@@ -131,7 +131,8 @@ def _logs(
     held: dict[int, Iterator[Seen]] = {}
     begins = [(file, begin.ns) for file, begin in logs]
     for file, begin_ns in (*begins, *((file, file.time_ns) for file, _ in half_bodies)):
-        seen = lines.read(file, wires, notes, peer_of(file), begin_ns)
+        names = halves.names if halves is not None and file in halves else None
+        seen = lines.read(file, wires, notes, peer_of(file), begin_ns, names)
         if any(each is file and found.form == "json" for each, found in half_bodies):
             seen = body.read([file], notes, peer_of(file))  # its bytes as they are; of streams there may be several
         if halves is not None and file in halves:

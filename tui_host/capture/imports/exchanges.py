@@ -51,6 +51,7 @@ class Exchanges:
     Attributes:
         stream: What came so far of the answer, where it comes in pieces.
         cut: Why more of it came, and is not known; empty where that is not so.
+        called: What names the exchange that begins next, in two files; empty where that is not known.
     """
 
     def __init__(self, notes: Notes, peer: str, doubt: str = "") -> None:
@@ -59,7 +60,7 @@ class Exchanges:
         self._doubt = doubt
         self._open: _Open | None = None
         self.stream = Stream()
-        self.cut = ""
+        self.cut = self.called = ""
 
     def request(
         self,
@@ -175,6 +176,8 @@ class Exchanges:
             malformed=malformed,
         )
         self._open = _Open(draft, at)
+        if self.called and draft.exchange:
+            self._notes.names[draft.exchange] = self.called
         return Seen(at, draft)
 
 

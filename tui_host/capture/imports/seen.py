@@ -100,11 +100,13 @@ class Notes:
         progress: How far it has come.
         are_several: There are several files, so that it is told in which of them something was.
         told: What else a person should be told.
+        names: What names exchanges in two files, by their ids, where that is known.
     """
 
     progress: Progress = field(default_factory=Progress)
     are_several: bool = False
     told: list[str] = field(default_factory=list[str])
+    names: dict[str, str] = field(default_factory=dict[str, str])
     _left_out: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
     _firsts: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     _exchanges: Iterator[int] = field(default_factory=lambda: count(1))

@@ -1,11 +1,12 @@
 """Requests in one file and their answers in another, as a proxy writes them that has a log for each way.
 
-They are joined where there is no doubt: by their times, or, without any, each with the one of its number where there are as many of both,
-and nothing speaks against it.
+They are joined where there is no doubt: by what names an exchange in both, by their times, or, without any, each with the one of its
+number where there are as many of both, and nothing speaks against it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -13,7 +14,9 @@ from typing import NamedTuple
 from tui_host.capture.imports.body import Body
 from tui_host.capture.imports.exchanges import TYPES, address_of
 from tui_host.capture.imports.logs.doubts import Answer, may_be_otherwise
+from tui_host.capture.imports.logs.lines import names_in
 from tui_host.capture.imports.logs.lines import read as read_log
+from tui_host.capture.imports.logs.names import Names
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen, read_value
 from tui_host.capture.imports.wires import Wires, dialect_of_request, dialects_of_request
 from tui_host.capture.record import MISSING, Draft
@@ -23,10 +26,17 @@ MOST = 64 << 20
 
 
 class Halves(NamedTuple):
-    """A file with requests alone, and one with answers alone."""
+    """A file with requests alone, and one with answers alone.
+
+    Attributes:
+        asked: That with the requests.
+        said: That with the answers.
+        names: What names the exchanges in both; None if nothing surely does.
+    """
 
     asked: File
     said: File
+    names: Names | None
 
 
 @dataclass(slots=True)
@@ -72,7 +82,10 @@ def halves_of(logs: Sequence[File], bodies: Sequence[tuple[File, Body]], wires: 
             case _:
                 pass
     is_one = len(asked) == len(said) == 1 and len(asked[0].data) + len(said[0].data) <= MOST
-    return Halves(asked[0], said[0]) if is_one and any(file in (asked[0], said[0]) for file in logs) else None
+    if not is_one or not any(file in (asked[0], said[0]) for file in logs):
+        return None
+    are_logs = asked[0] in logs and said[0] in logs
+    return Halves(asked[0], said[0], names_in(asked[0], said[0], wires) if are_logs else None)
 
 
 def _half(file: File, wires: Wires) -> str:
@@ -103,13 +116,13 @@ def joined(halves: Halves, asked: Iterator[Seen], said: Iterator[Seen], notes: N
         notes: Told which answers belong to nothing for sure.
     """
     requests, answers = _exchanges(asked), _exchanges(said)
-    pairs = {
-        answer: request
-        for answer, request in _pairs([each.at for each in requests], [each.at for each in answers]).items()
-        if _fit(requests[request], answers[answer])
-    }
+    are_named = halves.names is not None
+    asked_by, said_by = ([_name(each, notes) for each in exchanges] for exchanges in (requests, answers))
+    times = ([each.at for each in requests], [each.at for each in answers])
+    found = _by_names(asked_by, said_by) if are_named else _pairs(*times)
+    pairs = {answer: request for answer, request in found.items() if _fit(requests[request], answers[answer])}
     is_timed = all(seen.at.is_told for exchange in (*requests, *answers) for seen in exchange.seen[:1])
-    if not is_timed and pairs:
+    if not is_timed and not are_named and pairs:
         bodies = [each.seen[0].draft.data for each in requests]
         pairs = {} if may_be_otherwise(bodies, [each.answer for each in answers], pairs) else pairs
     alone = len(answers) - len(pairs)
@@ -153,6 +166,24 @@ def _exchanges(seen: Iterator[Seen]) -> list[_Exchange]:
             last += others
             others.clear()
     return list(found.values())
+
+
+def _name(exchange: _Exchange, notes: Notes) -> str:
+    return notes.names.get(exchange.seen[0].draft.exchange or "", "")
+
+
+def _by_names(asked: Sequence[str], said: Sequence[str]) -> dict[int, int]:
+    """By the number of each answer that of the request of its name; of one that was made several times the last ones have them."""
+    found: dict[int, int] = {}
+    requests: dict[str, list[int]] = {}
+    answers = Counter(name for name in said if name)
+    for number, name in enumerate(asked):
+        requests.setdefault(name, []).append(number)
+    for number, name in enumerate(said):
+        if name and (waiting := requests.get(name)):
+            found[number] = waiting.pop(max(len(waiting) - answers[name], 0))
+            answers[name] -= 1
+    return found
 
 
 def _pairs(asked: Sequence[Moment], said: Sequence[Moment]) -> dict[int, int]:
@@ -218,11 +249,13 @@ def _asked(request: _Exchange, answer: _Exchange) -> Iterator[Seen]:
 
 
 def _to(request: _Exchange, answer: _Exchange) -> Iterator[Seen]:
-    """An answer's own records, as those of the request's exchange."""
-    asked = request.seen[0].draft
+    """An answer's own records, as those of the request's exchange: none is before that, however the clocks stand."""
+    asked, begin = request.seen[0].draft, Moment(request.at.ns, is_told=False)
     for each in answer.seen[1:]:
+        at = begin if each.at.is_told and each.at.ns < begin.ns else each.at
         is_its = each.draft.wire == "llm"
-        yield replace(each, draft=replace(each.draft, exchange=asked.exchange, peer=asked.peer)) if is_its else each
+        draft = replace(each.draft, exchange=asked.exchange, peer=asked.peer) if is_its else each.draft
+        yield replace(each, at=at, draft=draft)
 
 
 def _count(number: int, what: str) -> str:

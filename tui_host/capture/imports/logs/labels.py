@@ -52,6 +52,7 @@ class Habits:
         have_keys: What is called an id, or is such a label, names one exchange: not all of a client, or of a session.
         mark: How the word is written that names the exchange beside all of it (see `marks`); empty where none is known to.
         spoken: The dialects in which they are written.
+        elsewhere: What names the exchanges that were asked for in another file.
     """
 
     is_mixed: bool = False
@@ -60,6 +61,7 @@ class Habits:
     have_keys: bool = True
     mark: str = ""
     spoken: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()
 
 
 class Labels:

@@ -49,15 +49,15 @@ class Lanes:
         self._peer = peer
         self._habits = habits
         self._made: list[Exchanges] = []
-        self._most_made = _MADE
-        self.last = self._new()
+        self._most_made, self._most_named = _MADE, MOST
+        self.last: Exchanges = self._new()
         self.doubtful = 0
         self.tangled: Exchanges | None = None
         self._tangles = tangles
         self._was_tangled = self._is_asked = self._is_left = False
         self._named: dict[str, Exchanges] = {}
         self._are_names = habits.have_keys
-        self._keys: dict[str, list[str]] = {}
+        self._keys: dict[str, list[str]] = {name: [] for name in habits.elsewhere}
         self._asked = self.last
         self._waiting = self._others = 0
         self._body = b""
@@ -84,7 +84,7 @@ class Lanes:
         lane = self._named.pop(key, None) or (self.last if is_free else None)
         if lane is None:
             lane = self._new() if len(self._named) < MOST else self._named.pop(next(iter(self._named)))
-        self._named[key] = self.last = lane
+        self._named[key] = self.last = self._call(lane, key)
         remember(self._keys, key, [])
         return lane
 
@@ -103,13 +103,22 @@ class Lanes:
         if self.last.may_go_on:
             self._hold()
             self.last = self._new()
-        self._asked = self.last
+        self._asked = self._call(self.last, "")
         return self.last
+
+    def _call(self, lane: Exchanges, key: str) -> Exchanges:
+        """Give a lane to the exchange of a name; those whose exchanges are over need none."""
+        lane.called = key if key in self._habits.elsewhere else ""
+        if len(self._named) > self._most_named:
+            going = ((name, each) for name, each in self._named.items() if each.is_open and not each.stream.is_ended)
+            self._named = dict(going)
+            self._most_named = 2 * len(self._named) + MOST
+        return lane
 
     def of(self, key: str) -> Exchanges:
         """The lane for an answer, as things stand."""
         if key not in self._named and key in self._keys and self._are_names:
-            self._named[key] = self._new()  # its exchange is over: none of those that go on
+            self._named[key] = self._call(self._new(), key)  # its exchange is over: none of those that go on
         return self._named.get(key) or self.tangled or self.last
 
     def answering(self, key: str, value: JSON = None) -> Exchanges:

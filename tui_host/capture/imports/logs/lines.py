@@ -16,6 +16,7 @@ from tui_host.capture.imports.clock import Clock, by_the_last, latest
 from tui_host.capture.imports.logs.labels import Habits
 from tui_host.capture.imports.logs.linewise import Lines
 from tui_host.capture.imports.logs.log import Log, Taught
+from tui_host.capture.imports.logs.names import Names, Naming
 from tui_host.capture.imports.logs.ways import Ways
 from tui_host.capture.imports.seen import LATER, File, Notes, Progress, Seen
 from tui_host.capture.imports.unread import is_completion
@@ -90,8 +91,23 @@ def begin_of(file: File, wires: Wires, progress: Progress) -> Begin:
     return Begin(by_the_last(clock.first_ns, clock.now_ns, file.changed_ns), is_of_a_day=True)
 
 
+def names_in(asked: File, said: File, wires: Wires) -> Names | None:
+    """What names the exchanges of a log of requests and of one of answers; None if nothing surely does."""
+    naming = Naming()
+    for file in (asked, said):
+        log = Log(file, wires, Notes(), "", Clock(0), Taught(Ways(), Habits(), naming=naming))
+        for line in Lines(file.data):
+            deque(log.take(line), maxlen=0)
+    return naming.names
+
+
 def read(
-    file: File, wires: Wires, notes: Notes, peer: str, begin_ns: int = 0, way: Direction | None = None
+    file: File,
+    wires: Wires,
+    notes: Notes,
+    peer: str,
+    begin_ns: int = 0,
+    learnt: Direction | Names | None = None,
 ) -> Iterator[Seen]:
     """What the lines say, in their order; times never go back, nor before it begins.
 
@@ -101,7 +117,7 @@ def read(
         notes: Told what is left out.
         peer: What a server or provider is called that only this log is known of.
         begin_ns: The first time that it tells.
-        way: The way that all its frames went, where that is known.
+        learnt: What is known of it before: the way that all its frames went, or what names its exchanges; None if nothing is.
     """
     clock = Clock(
         begin_ns,
@@ -109,7 +125,7 @@ def read(
         latest_ns=latest(begin_ns, file.changed_ns),
         changed_ns=file.changed_ns,
     )
-    taught = Taught(Ways(way), Habits()) if way else _learnt(file, wires)
+    taught = Taught(Ways(learnt), Habits()) if isinstance(learnt, str) else _learnt(file, wires, learnt)
     log = Log(file, wires, notes, peer, clock, taught._replace(looks_ahead=True))
     lines = Lines(file.data)
     notes.progress.expected += len(file.data)
@@ -125,8 +141,12 @@ def read(
         )
 
 
-def _learnt(file: File, wires: Wires) -> Taught:
+def _learnt(file: File, wires: Wires, names: Names | None) -> Taught:
     """What the beginning of a log teaches: also of those lines that stand before what teaches it."""
+    if names is not None:
+        named = Taught(Ways(), Habits(mark=names.mark, elsewhere=names.values))
+        heard = _heard(file, wires, named)
+        return heard._replace(habits=replace(heard.habits, mark=names.mark, have_keys=True))
     taught = _heard(file, wires, Taught(Ways(), Habits()))
     if taught.habits.have_labels:
         return _heard(file, wires, taught)  # what stands behind these, too

@@ -14,6 +14,7 @@ from tui_host.capture.imports.cut import known_by_its_beginning, said_before_the
 from tui_host.capture.imports.logs.labels import Habits
 from tui_host.capture.imports.logs.lanes import Lanes
 from tui_host.capture.imports.logs.linewise import FIELD, PREFIX_MOST, Line, Lines
+from tui_host.capture.imports.logs.names import Naming
 from tui_host.capture.imports.logs.passed import Passed, address_in
 from tui_host.capture.imports.logs.servers import Servers
 from tui_host.capture.imports.logs.tangle import Tangles
@@ -60,11 +61,13 @@ class Taught(NamedTuple):
         ways: What its words mean.
         habits: Of its answers.
         looks_ahead: What is of several answers is sought where it may be, and no answer is made of it.
+        naming: Learns what names exchanges in two files; None where this is read alone.
     """
 
     ways: Ways
     habits: Habits
     looks_ahead: bool = False
+    naming: Naming | None = None
 
 
 class Log:
@@ -91,7 +94,7 @@ class Log:
         self._tangles = Tangles(file.data, self._from)
         lanes = Lanes(notes, peer, replace(taught.habits), self._tangles if taught.looks_ahead else None)
         servers = Servers(notes, peer, file.name, taught.ways)
-        self._passed = Passed(wires, lanes, servers, clock, taught.habits)
+        self._passed = Passed(wires, lanes, servers, clock, taught.habits, taught.naming)
         self._left_out = LeftOut(file)
 
     @property

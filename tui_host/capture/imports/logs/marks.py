@@ -28,7 +28,7 @@ _WORD = re.compile(
 _NUMBER = re.compile(r"\d+")
 _HEX = re.compile(r"[0-9A-Fa-f-]{6,}")
 _EVENT = re.compile(rb"(?m)^data:[ \t]?(\{.*)")
-_PROVING = 4
+PROVING = 4
 """So many whole answers, or half as many streams, have to have ended beside it: what is whole is so beside any word."""
 
 
@@ -49,8 +49,8 @@ def marks_in(words: str, members: Mapping[str, str]) -> dict[str, str]:
     return {form: " ".join(sorted(values)) for form, values in found.items()}  # both ends of a connection change places
 
 
-class _Exchange:
-    """What was heard of one.
+class Heard:
+    """What was heard of one exchange.
 
     Attributes:
         number: How many were asked for before it.
@@ -100,7 +100,7 @@ class _Mark:
     """What was heard of one way to write such a word."""
 
     def __init__(self) -> None:
-        self._exchanges: dict[str, _Exchange] = {}
+        self._exchanges: dict[str, Heard] = {}
         self._open: set[str] = set()
         self._last = -1
         self._asked = self._proved = 0
@@ -109,7 +109,7 @@ class _Mark:
     @property
     def count(self) -> int:
         """How many exchanges it told apart; 0 if it is not certain that it does."""
-        is_sure = self._are_several and self._do_recur and self._proved >= _PROVING
+        is_sure = self._are_several and self._do_recur and self._proved >= PROVING
         return len(self._exchanges) if is_sure else 0
 
     def asks(self, value: str, body: int) -> bool:
@@ -119,7 +119,7 @@ class _Mark:
             return False  # of a client that asks for several
         self._are_several |= bool(self._open - {value})
         self._do_recur |= known is not None and known.is_answered
-        self._exchanges[value] = _Exchange(self._asked, body)
+        self._exchanges[value] = Heard(self._asked, body)
         self._open.add(value)
         self._asked += 1
         return len(self._exchanges) <= IDS_MOST
@@ -167,7 +167,7 @@ class Marks:
         marks = marks_in(found.words, found.members)
         if self._marks is None:
             self._marks = {form: _Mark() for form in marks}
-        events = [value] if value is not None else list(_events(data))
+        events = [value] if value is not None else list(events_in(data))
         self._marks = {
             form: mark
             for form, mark in self._marks.items()
@@ -175,5 +175,6 @@ class Marks:
         }
 
 
-def _events(data: bytes) -> Iterator[JSON]:
+def events_in(data: bytes) -> Iterator[JSON]:
+    """What the events of a stream say."""
     return (value for event in _EVENT.findall(data) if (value := read_value(event)) is not None)

@@ -11,6 +11,7 @@ from tui_host.capture.imports.exchanges import NO_ANSWER_BUT, NO_STATUS, Exchang
 from tui_host.capture.imports.logs.labels import Habits, Labels, key_in, label_in
 from tui_host.capture.imports.logs.lanes import Lanes
 from tui_host.capture.imports.logs.marks import Marks, marks_in
+from tui_host.capture.imports.logs.names import Naming
 from tui_host.capture.imports.logs.servers import Servers
 from tui_host.capture.imports.pythonic import written_as_json
 from tui_host.capture.imports.quote import Around, Quoted
@@ -37,6 +38,7 @@ class Passed:
         servers: Its servers.
         clock: Hears its times.
         habits: What the log taught before of its answers.
+        names: Learns what names exchanges here and in another file, where that is asked.
 
     Attributes:
         lanes: Its exchanges.
@@ -54,13 +56,16 @@ class Passed:
         cuts: What is shown up to where it is cut off.
     """
 
-    def __init__(self, wires: Wires, lanes: Lanes, servers: Servers, clock: Clock, habits: Habits) -> None:
+    def __init__(
+        self, wires: Wires, lanes: Lanes, servers: Servers, clock: Clock, habits: Habits, names: Naming | None = None
+    ) -> None:
         self._wires = wires
         self.lanes = lanes
         self.servers = servers
         self.clock = clock
         self.labels = Labels()
         self.marks = Marks()
+        self._names = names
         self._mark = habits.mark
         self._have_labels = habits.have_labels
         self._answered = habits.spoken
@@ -182,7 +187,9 @@ class Passed:
                 yield from self._answer(lane, data, value, it, at, is_event=bool(_FIELD.search(around.words)))
 
     def _hear(self, around: Around, data: bytes, value: JSON, *, is_request: bool) -> None:
-        if not self._mark:
+        if self._names is not None:
+            self._names.hear(self._near(around), data, value, is_request=is_request)
+        elif not self._mark:
             self.marks.hear(self._near(around), data, value, is_request=is_request)
 
     def _dialect_of(self, value: JSON, dialect: str) -> str:
