@@ -115,6 +115,22 @@ def test_what_is_left_out_as_javascript_prints_it_is_told_with_what_to_do_instea
         assert f"from line {3 + text.startswith('up')} on" in reading.notes.told[0]
 
 
+@pytest.mark.parametrize("text", ["", ASKED + ANSWERED])
+def test_of_objects_that_javascript_prints_whole_it_is_not_said_that_something_is_left_out(text: str) -> None:
+    whole = "{\n  model: 'm',\n  messages: [\n    { role: 'user', content: 'is [Object] nested?' }\n  ]\n}\n"
+    if text:
+        reading = reading_of(text + whole)
+        assert told(list(reading.seen)) == BOTH
+        words = reading.notes.told[0]
+    else:
+        with pytest.raises(TuiHostError) as error:
+            reading_of(whole)
+        words = f"{error.value.what} {error.value.remedy}"
+    assert "as JavaScript prints them, which are not read here: they are no JSON" in words
+    assert "left out" not in words
+    assert "JSON.stringify" in words
+
+
 def test_code_in_what_a_person_says_is_no_print() -> None:
     said = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"text": "{ model: 'm', messages: [ [Object] ] }"}})
     reading = reading_of(f"up {{ and running\n{ASKED}{said}\n")

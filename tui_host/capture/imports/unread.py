@@ -26,6 +26,8 @@ _OF_JAVASCRIPT = re.compile(
 )
 """An object as node's `console.log` prints it, up to a member that is on a wire."""
 _LOOKED_AT = 1 << 16
+_LEFT_OUT = re.compile(rb"[:\[,]\s+\[(?:Object|Array)\]")
+"""So stands in them what is nested deeper than it prints, unless it is told to print all."""
 _OF_ONE = 1 << 11
 """Bytes in which the members of one such object are looked for."""
 _TRIES = 100
@@ -59,9 +61,13 @@ _NAMED = {**dict.fromkeys(("chls", "chlz", "chlsj", "chlsx"), _CHARLES), "saz": 
 """Those that have no beginning of their own."""
 
 
+_STRINGIFY = "have the program print JSON.stringify(object), and name what it writes then"
 _JAVASCRIPT = _Form(
+    "these are objects as JavaScript prints them, which are not read here: they are no JSON", _STRINGIFY
+)
+_SHORTENED = _Form(
     "these are objects as JavaScript prints them, and no JSON: what is nested in them is left out, as [Object]",
-    "have the program print JSON.stringify(object), and name what it writes then",
+    _STRINGIFY,
 )
 
 _COMPLETION = _Form(
@@ -81,8 +87,14 @@ def printed_objects(file: File) -> TuiHostError | None:
     found = _OF_JAVASCRIPT.search(file.data[:_LOOKED_AT])
     if found is None:
         return None
-    where = f"{file.name}, line {line_of(file.data, found.start())}"
-    return TuiHostError(_JAVASCRIPT.what, where, _JAVASCRIPT.remedy)
+    form = _printed(file, found.start())
+    return TuiHostError(form.what, f"{file.name}, line {line_of(file.data, found.start())}", form.remedy)
+
+
+def _printed(file: File, at: int) -> _Form:
+    """What objects are that JavaScript printed from a place on: all of each may be there, too."""
+    is_shortened = _LEFT_OUT.search(file.data[at : at + _LOOKED_AT]) is not None
+    return _SHORTENED if is_shortened else _JAVASCRIPT
 
 
 def is_completion(value: JSON) -> bool:
@@ -109,6 +121,7 @@ class LeftOut:
         self._file = file
         self._tries = _TRIES
         self._firsts: dict[_Form, int] = {}
+        self._printed_at = -1
 
     def see(self, at: int, text: bytes, value: JSON) -> None:
         """One of them.
@@ -120,11 +133,12 @@ class LeftOut:
         """
         if is_completion(value):
             self._firsts.setdefault(_COMPLETION, at)
-        elif _JAVASCRIPT not in self._firsts and self._tries and b"{" in text:
+        elif self._printed_at < 0 and self._tries and b"{" in text:
             self._tries -= 1
             found = _OF_JAVASCRIPT.search(self._file.data[at : at + _OF_ONE])
             if found is not None and found.start() < len(text):
-                self._firsts[_JAVASCRIPT] = at
+                self._printed_at = at
+                self._firsts[_printed(self._file, at)] = at
 
     def told(self) -> Iterator[str]:
         """What a person should be told of them."""
