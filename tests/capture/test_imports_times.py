@@ -39,6 +39,8 @@ def told_in(words: str) -> Clock | None:
         "2026.11.20 14:02:07",
         "20261120 14:02:07",
         "20261120140207 >>>",
+        "261120 14:02:07 >>>",
+        "[261120 14:02:07.0] >>>",
         "2026-11-20_14-02-07",
         "Fri Nov 20 14:02:07 2026 >>>",
         "11/20/2026, 2:02:07 PM",
@@ -112,3 +114,31 @@ def test_a_date_without_a_year_is_of_the_last_one_in_which_it_was(words: str, ye
     clock = told_in(words)
     assert clock is not None
     assert datetime.fromtimestamp(clock.now_ns / 10**9).astimezone().year == year
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "201126 14:02:07",  # may as well be of November 2026, with its day first
+        "112026 14:02:07",
+        "000112 14:02:07",  # a number of a line
+        "271120 14:02:07",
+        "261332 14:02:07",
+        "job 261120 14:02:07",
+        "1261120 14:02:07",
+        "261120: 14:02:07",
+    ],
+)
+def test_six_figures_are_no_date_where_they_may_be_another_or_a_number(words: str) -> None:
+    clock = Clock(int(LOCAL.timestamp()) * 10**9, changed_ns=int(CHANGED.timestamp()) * 10**9)
+    at = clock.at(words)
+    assert not clock.is_dated
+    assert (at.ns, at.is_told) == (int(LOCAL.timestamp()) * 10**9, True)
+
+
+def test_times_of_one_second_are_told_apart_by_its_fraction_and_come_again_on_other_days() -> None:
+    day_ns, second_ns = 86_400 * 10**9, int(LOCAL.timestamp()) * 10**9
+    clock = Clock(second_ns, changed_ns=int(CHANGED.timestamp()) * 10**9)
+    times = ["14:02:07,250", "14:02:07,5", "14:02:07", "14:02:07.75 a", "2:02:07 AM", "14:02:07,250"]
+    found = [clock.at(each).ns - second_ns for each in times]
+    assert found == [25 * 10**7, 5 * 10**8, 5 * 10**8, 75 * 10**7, day_ns // 2, day_ns + 25 * 10**7]

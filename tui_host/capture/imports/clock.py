@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
 
 from tui_host.capture.imports.seen import LATEST_NS, Moment
-from tui_host.capture.imports.times import TIME, Told, told_by
+from tui_host.capture.imports.times import TIME, Told, told_by, told_to_the_second, without_number
 
 _FOREMOST = 40
 """Characters of a line in which a time without a date begins; later ones may be of anything."""
@@ -44,6 +43,9 @@ class Clock:
     latest_ns: int = LATEST_NS
     changed_ns: int = 0
     _is_told: bool = False
+    _written: str = ""
+    _told: Told = field(default_factory=Told)  # what that says: mostly a log has many lines of a second
+    _second_ns: int | None = None  # its time; None where it has none
 
     def at(self, words: str) -> Moment:
         """The time of what stands behind words: what they tell, else what lines of words just before it told."""
@@ -56,14 +58,19 @@ class Clock:
         found = TIME.search(words)
         if found is None:
             return
-        told = told_by(found)
-        of_a_day = not (told.day or told.epoch)
+        written, fraction = told_to_the_second(found)
+        if written != self._written:
+            self._written, self._second_ns = written, None
+            self._told = without_number(told_by(found), self.changed_ns)
+        of_a_day = not (self._told.day or self._told.epoch)
         if of_a_day and (self.is_dated or found.start() > _FOREMOST):
             return
-        try:
-            told_ns = self._of_the_day(told) if of_a_day else self._time_ns(told)
-        except (ValueError, OverflowError, OSError):
-            return
+        if self._second_ns is None or (of_a_day and self._second_ns + 10**9 < self.now_ns):
+            try:
+                self._second_ns = self._of_the_day(self._told) if of_a_day else self._time_ns(self._told)
+            except (ValueError, OverflowError, OSError):
+                return
+        told_ns = self._second_ns + _fraction_ns(fraction)
         if told_ns > LATEST_NS:
             self.later()
             return
@@ -79,23 +86,17 @@ class Clock:
         found = _on(now.date(), told.clock)
         if found < now - _BACK:
             found = _on(now.date() + _DAY, told.clock)
-        return _ns(found, told.fraction)
+        return _ns(found)
 
     def _time_ns(self, told: Told) -> int:
         if told.epoch:
-            return int(told.epoch) * 10**9 + _fraction_ns(told.fraction)
+            return int(told.epoch) * 10**9
         day = told.date(_local(self.changed_ns))
-        return _second_ns(f"{day}T{told.clock}{told.zone}") + _fraction_ns(told.fraction)
+        return _ns(datetime.fromisoformat(f"{day}T{told.clock}{told.zone}").astimezone(UTC))
 
 
-@lru_cache(maxsize=1 << 4)
-def _second_ns(told: str) -> int:
-    """A second, in which a log mostly has many lines."""
-    return _ns(datetime.fromisoformat(told).astimezone(UTC), "")
-
-
-def _ns(moment: datetime, fraction: str) -> int:
-    return (moment - _EPOCH) // timedelta(seconds=1) * 10**9 + _fraction_ns(fraction)
+def _ns(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(seconds=1) * 10**9
 
 
 def _fraction_ns(fraction: str) -> int:
@@ -142,4 +143,4 @@ def nearest(first_ns: int, other_ns: int) -> int:
 
 
 def _moved(at_ns: int, day: date) -> int:
-    return _ns(_on(day, f"{_local(at_ns):%H:%M:%S}"), "") + at_ns % 10**9
+    return _ns(_on(day, f"{_local(at_ns):%H:%M:%S}")) + at_ns % 10**9

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTH = f"(?:{'|'.join(_MONTHS)})"
@@ -21,6 +21,8 @@ _DATES = "|".join(
         r"\d{1,2}\.\d{1,2}\.\d{4}",
         r"(?<![\d-])\d{2}-\d{2}",
         r"20\d{6}",
+        # as MySQL and others write it, where a line begins: a number may stand anywhere else
+        r"(?:(?<![\s\S])|(?<=^[\[(<]))\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?=[ T_]\d\d:)",
     )
 )
 _BETWEEN = r"(?:[T_:]|,? ?(?:星期|周|礼拜)[一二三四五六日天],? ?|,? (?:- )?|(?<=日))"
@@ -39,9 +41,16 @@ TIME = re.compile(
     rf"|(?<![\d.:+-]){_HALF}{_CLOCK}{_FRACTION}(?![\d:]){_BEHIND})"
 )
 """A time, with or without its date."""
+_FRACTIONS = (4, 11, 12, 15)
+"""The groups of that with digits of a second."""
 _NUMBER = re.compile(r"\d+")
 _NO_DIGIT = re.compile(r"\D+")
 _DAYS = 31
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SHORT = 6
+"""Figures of a date of which the year has two."""
+_OLDEST = timedelta(days=3653)
+"""Such a date is no earlier before its file: a count of lines would be."""
 _AHEAD = timedelta(days=2)
 """By more than that no line is later than its file: without a year it is of the one before."""
 
@@ -53,7 +62,6 @@ class Told:
     Attributes:
         day: Its date; empty if it tells none.
         clock: The time of the day, of 24 hours: `14:02:07`; empty for one in seconds since 1970.
-        fraction: Digits of a second.
         zone: As ISO 8601 has it; empty for the zone of this machine.
         epoch: Seconds since 1970; empty for others.
         is_of_halves: It stood in halves of twelve hours, as in the United States.
@@ -61,7 +69,6 @@ class Told:
 
     day: str = ""
     clock: str = ""
-    fraction: str = ""
     zone: str = ""
     epoch: str = ""
     is_of_halves: bool = False
@@ -77,6 +84,8 @@ class Told:
         match numbers:
             case [day] if month:
                 return _of_a_year(month, day, now)
+            case [_] if len(self.day) == _SHORT:
+                return date(2000 + int(self.day[:2]), int(self.day[2:4]), int(self.day[4:]))
             case [packed]:
                 return date(packed // 10_000, packed // 100 % 100, packed % 100)
             case [one, other]:
@@ -93,12 +102,46 @@ class Told:
                 raise ValueError(self.day)
 
 
+def without_number(told: Told, now_ns: int) -> Told:
+    """What a time says, without six figures before it that are no date, or may be one that has its year last.
+
+    Args:
+        told: It.
+        now_ns: A time that is known, or 0: of what figures may say, that is it which is nearest to it and not later.
+    """
+    if len(told.day) != _SHORT or not told.day.isdigit():
+        return told
+    now = _EPOCH + timedelta(seconds=now_ns // 10**9)
+    one, two, three = told.day[:2], told.day[2:4], told.day[4:]
+    read = [_day_of(*each) for each in ((one, two, three), (three, two, one), (three, one, two))]
+    latest = now.date() + _AHEAD
+    nearest = max((day for day in read if day is not None and day <= latest), default=None)
+    is_it = nearest is not None and nearest == read[0] and now.date() - nearest <= _OLDEST
+    return told if is_it else replace(told, day="")
+
+
+def _day_of(year: str, month: str, day: str) -> date | None:
+    try:
+        return date(2000 + int(year), int(month), int(day))
+    except ValueError:
+        return None
+
+
+def told_to_the_second(found: re.Match[str]) -> tuple[str, str]:
+    """How a time is written without the figures of its fraction, and these."""
+    at = next((group for group in _FRACTIONS if found[group]), 0)
+    if not at:
+        return found[0], ""
+    begin, end = found.span(at)
+    return f"{found.string[found.start() : begin]} {found.string[end : found.end()]}", found[at]
+
+
 def told_by(found: re.Match[str]) -> Told:
-    """What a time says that was found."""
-    day, half, clock, fraction, behind, zone, year, packed, packed_clock = found.groups()[:9]
-    epoch, after, milliseconds, own_half, own_clock, own_fraction, own_behind = found.groups()[9:]
+    """What a time says that was found, without its fraction."""
+    day, half, clock, _, behind, zone, year, packed, packed_clock = found.groups()[:9]
+    epoch, _, _, own_half, own_clock, _, own_behind = found.groups()[9:]
     if epoch is not None:
-        return Told(epoch=epoch, fraction=after or milliseconds or "")
+        return Told(epoch=epoch)
     if packed is not None:
         digits = _NO_DIGIT.sub("", packed_clock)
         return Told(day=_NO_DIGIT.sub("", packed), clock=f"{digits[:2]}:{digits[2:4]}:{digits[4:]}")
@@ -106,7 +149,6 @@ def told_by(found: re.Match[str]) -> Told:
     return Told(
         day=f"{day} {year}" if year and not re.search(r"\d{4}", day) else day or "",
         clock=_of_24_hours(clock or own_clock, halves),
-        fraction=fraction or own_fraction or "",
         zone=_iso(zone or ""),
         is_of_halves=bool(halves),
     )
