@@ -160,6 +160,32 @@ def test_requests_of_one_conversation_without_their_answers_tell_each_message_on
     assert said == ["question 0", "answer 0", "question 1", "answer 1", "question 2"]
 
 
+def test_a_request_is_not_told_to_have_no_answer_in_the_file_where_one_that_is_nobodys_may_be_its_own(
+    store: Store, tmp_path: Path
+) -> None:
+    models = ("one", "other")
+    requests = [{"model": name, "messages": [{"role": "user", "content": f"to {name}"}]} for name in models]
+    answers = [
+        {
+            "model": name,
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": f"from {name}"}}],
+        }
+        for name in models[::-1]
+    ]
+    files = [
+        written(tmp_path, f"{n}.log", "".join(f"{n} {json.dumps(each)}\n" for each in half))
+        for n, half in enumerate((requests, answers))
+    ]
+    imported = import_files(store, files, Redactor())
+    told = "no answer is known to be its own: 2 that are there belong to no request for sure"
+    notes = [text for kind, text in chat(store, imported.id) if kind == "note"]
+    document = b"".join(EXPORTS["markdown"](store, store.find_session(imported.id))).decode()
+    assert notes.count(told) == 2
+    assert f"host** {told}" in document
+    assert "answer is not in the file" not in f"{notes} {document}"
+
+
 def test_a_session_of_ours_from_a_file_tells_each_message_once_and_in_the_turn_that_was_recorded(
     store: Store, there: Store, tmp_path: Path
 ) -> None:

@@ -72,6 +72,18 @@ def read_ending(data: bytes) -> Ending:
     )
 
 
+def missing_in_words(unasked: int) -> str:
+    """Why a request has no answer that was captured elsewhere.
+
+    Args:
+        unasked: How many answers were captured with it that belong to no request for sure: one of them may be its own.
+    """
+    if not unasked:
+        return f"the answer is {MISSING}"
+    which = "1 that is there belongs" if unasked == 1 else f"{unasked:,} that are there belong"
+    return f"no answer is known to be its own: {which} to no request for sure"
+
+
 def kept_in_words(ending: Ending) -> str:
     """How much was recorded of what came; empty where that is all."""
     is_less = ending.kept < ending.size and ending.reason != MISSING

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from tui_host.capture.codings import encoding_of
-from tui_host.capture.ending import read_ending
+from tui_host.capture.ending import missing_in_words, read_ending
 from tui_host.capture.frames import frame_head
 from tui_host.capture.plain_body import PlainBody
 from tui_host.capture.record import MISSING, Draft, Record
@@ -41,6 +41,7 @@ class _Wires:
     preamble: list[Record] = field(default_factory=list[Record])
     bodies: dict[tuple[str, str], list[bytes]] = field(default_factory=dict[tuple[str, str], list[bytes]])
     framed: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def take(self, turn: int, step: int | None = None) -> list[Record]:
         """The records of a step, or all that is left of a turn; each is given once."""
@@ -116,6 +117,8 @@ def _sorted(records: Iterable[tuple[Record, bool]]) -> _Wires:
         if draft.kind == "chunk":
             wires.bodies.setdefault(exchange, []).append(draft.data)
             continue
+        if draft.kind == "request" and draft.malformed == MISSING:
+            wires.unasked.add(exchange)
         if draft.kind == "frame" and draft.exchange:
             wires.framed.add(exchange)
         if is_preamble:
@@ -212,7 +215,7 @@ def _record(wires: _Wires, record: Record) -> Iterator[str]:
                 encoding = encoding_of(head.headers if head else ())
                 yield from _body(b"".join(wires.bodies.get(exchange, ())), encoding)
         case "end" if read_ending(draft.data).reason == MISSING:
-            yield f"{_way(draft)} the answer is {MISSING}"
+            yield f"{_way(draft)} {missing_in_words(len(wires.unasked & wires.bodies.keys()))}"
         case "error":
             ending = read_ending(draft.data)
             yield f"{_way(draft)} failed: {code(f'{ending.reason} {ending.error}')}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tui_host.capture.record import MISSING, lasted
+from tui_host.capture.ending import missing_in_words
+from tui_host.capture.record import lasted
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, AnswerState, CallItem, CallState, Item, NoteItem
 from tui_host.chat.infer.asking.exchanges import Asking
@@ -24,13 +25,16 @@ _NAMED = 4
 """Frames that are named where nothing tells which of them it was."""
 
 
-def items(said: Said, calls: Sequence[Joined], unplaced: Sequence[Piece]) -> Iterator[tuple[tuple[str, ...], Item]]:
+def items(
+    said: Said, calls: Sequence[Joined], unplaced: Sequence[Piece], unasked: int
+) -> Iterator[tuple[tuple[str, ...], Item]]:
     """The items, each with what names it in the exchange.
 
     Args:
         said: The exchange.
         calls: Its calls, as far as they are complete.
         unplaced: Results of which nothing tells whose they are.
+        unasked: How many answers belong to no request that was captured.
     """
     asking = said.asking
     is_whole = asking.is_answered and not asking.is_cut
@@ -60,14 +64,14 @@ def items(said: Said, calls: Sequence[Joined], unplaced: Sequence[Piece]) -> Ite
             break
     for joined in left.values():
         yield ("call", joined.asked.key), _call(said, joined, unplaced)
-    trouble = "" if not asking.is_over else end_words(asking.fold) if is_whole else _trouble(asking)
+    trouble = "" if not asking.is_over else end_words(asking.fold) if is_whole else _trouble(asking, unasked)
     if trouble:
         yield NOTE, NoteItem(turn=said.turn, kind="note", what=trouble)
 
 
-def _trouble(asking: Asking) -> str:
+def _trouble(asking: Asking, unasked: int) -> str:
     if asking.is_missing:
-        return f"the answer is {MISSING}"
+        return missing_in_words(unasked)
     if asking.lacks and asking.status < 300:
         return f"of the answer {asking.lacks}"
     is_error = bool(asking.fold.failure) and not (asking.fold.text or asking.fold.thinking or asking.fold.calls)

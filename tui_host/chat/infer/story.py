@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import Place, Record
+from tui_host.capture.record import MISSING, Place, Record
 from tui_host.capture.visible import line
 from tui_host.capture.wall import WallClock
 from tui_host.chat.infer.asking.exchanges import asking_of
@@ -45,13 +45,15 @@ class Story:
         talks: The conversations.
         frames: The servers' side.
         revision: Grows with everything that may change a link.
+        unasked: How many answers belong to no request that was captured.
     """
 
     def __init__(self, session: str = "") -> None:
         self.clock = WallClock()
         self.talks = Talks()
         self.frames = Frames()
-        self.revision = 0
+        self.revision = self.unasked = 0
+        self._unasked: set[Key] = set()
         self._last_ns = 0
         self._session = session
         self._hearing = Hearing()
@@ -90,6 +92,11 @@ class Story:
     def _exchange(self, record: Record, at_ns: int) -> Said | None:
         """The next record of an exchange; gives it in its conversation, None where it is none with a model that can be read."""
         key = (record.capture, record.draft.exchange or "")
+        if record.draft.kind == "request" and record.draft.malformed == MISSING:
+            self._unasked.add(key)
+        elif record.draft.kind == "response" and key in self._unasked:
+            self._unasked.discard(key)
+            self.unasked += 1
         if record.draft.kind == "request":
             asking = asking_of(record, at_ns, self._hearing)
             if asking is None or not (asking.messages or asking.is_unheard):

@@ -86,7 +86,7 @@ class Telling:
                 self._open(said)
             calls = joined.get(said.asking.key, [])
             unplaced = self._unplaced.of(said, calls)
-            for key, item in (*items(said, calls, unplaced), *self._unplaced.items(said, calls)):
+            for key, item in (*items(said, calls, unplaced, self._story.unasked), *self._unplaced.items(said, calls)):
                 self._put(said, (*said.asking.key, *key), item)
 
     def _open(self, said: Said) -> None:

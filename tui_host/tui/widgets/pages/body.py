@@ -53,8 +53,9 @@ class Body:
 
 def missing_words(row: Row) -> str:
     """What stands in the place of a body that was not captured."""
-    other = "answer" if row.kind == "request" else "request"
-    return f"The body of this {row.kind} is {MISSING}: whoever captured the {other} did not keep it."
+    if row.kind == "request":
+        return f"The body of this request is {MISSING}, or nothing there says for sure which it is."
+    return f"The body of this answer is {MISSING}, or nothing there says for sure to which request it belongs."
 
 
 def head_of(source: InspectorSource, row: Row) -> Head | None:
