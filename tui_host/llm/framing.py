@@ -6,16 +6,29 @@ What a body is, its first byte says: services do not always send what was asked 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.sse import SseDecoder, SseEvent
 from tui_host.errors import JSON
-from tui_host.llm.events import Failed, ModelEvent, Unreadable
+from tui_host.llm.events import (
+    CallArguments,
+    CallStarted,
+    Failed,
+    ModelEvent,
+    Stopped,
+    TextDelta,
+    ThinkingDelta,
+    Unreadable,
+)
 from tui_host.llm.faults import fault_in
 from tui_host.llm.jsonspans import read_json
 
 Framing: TypeAlias = Literal["sse", "lines"]
+
+Mend: TypeAlias = Callable[[bytes], tuple[bytes, bool] | None]
+"""What an event says that was cut off, as one that can be read, and whether what a model wrote is all there; None if it says nothing."""
 
 _SHOWN = 500
 _SHORT = 32
@@ -24,6 +37,8 @@ _STRUCTURE = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
 """What a JSON text is built of, as far as it matters for where its elements end; escapes in strings are stepped over."""
 _OPENED = re.compile(rb"\{[ \t\r]*")
 """So begins the only line of an object, or the first one of an object that is written for eyes."""
+_BEGUN = re.compile(rb"\s*(?:e|ev|eve|even|event|d|da|dat|data)(?!\w)")
+"""An event that is cut off before what it says."""
 _ELEMENT = 2
 """How deep the elements of a list are."""
 
@@ -62,12 +77,18 @@ class BodyDecoder:
         reading: The dialect's.
         content_type: As announced; shown where nothing can be read, not taken at its word.
         framing: How the dialect streams.
+
+    Attributes:
+        mend: For what somebody else wrote down, and may have cut anywhere: mends its events. None where all that came is here.
+        is_cut: They did so: that nothing of it can be read is no error of the provider's then.
     """
 
     def __init__(self, reading: Reading, content_type: str = "", framing: Framing = "sse") -> None:
         self._reading = reading
         self._content_type = content_type
         self._framing: Framing = framing
+        self.mend: Mend | None = None
+        self.is_cut = False
         self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
         self._kept = bytearray()  # the body, of forms that are read at the end; else its beginning
         self._size = 0
@@ -91,23 +112,46 @@ class BodyDecoder:
         if self._form != "stream":
             return []
         found: list[ModelEvent] = []
-        read = self._reading.data
+        read = self._reading.data if self.mend is None else self._mended
         for event in self._splitter.feed(data):
             found += read(event.data, event.start, event.end) if event.kind == "event" else self._strange(event)
         return found
+
+    def _mended(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
+        """One event of the stream, which may be cut off: what it says, and then that it is."""
+        found = self._reading.data(data, start, end)
+        mended = (
+            self.mend(data) if self.mend is not None and any(isinstance(each, Unreadable) for each in found) else None
+        )
+        if mended is None:
+            return found
+        said = [each for each in self._reading.data(mended[0], start, end) if not _is_nameless(each)]
+        has_words = any(isinstance(each, TextDelta | ThinkingDelta | CallArguments) for each in said)
+        return said if mended[1] and has_words else [*said, *found]
+
+    def _whole(self) -> list[ModelEvent]:
+        body = bytes(self._kept)
+        mended = None if self.mend is None or _is_json(body) else self.mend(body.strip())
+        if mended is None:
+            return self._reading.whole(body) + self._reading.end(self._size)
+        said = [*self._reading.whole(mended[0]), *self._reading.end(self._size)]
+        cut = Unreadable(reason="the answer is cut off", start=self._size, end=self._size)
+        ends = [replace(each, stop="cut") for each in said if isinstance(each, Stopped)]
+        return [*(each for each in said if not isinstance(each, Stopped) and not _is_nameless(each)), cut, *ends]
 
     def finish(self) -> list[ModelEvent]:
         """What the end of the body adds."""
         found: list[ModelEvent] = []
         if self._form == "whole" or (self._form == "unknown" and b"{" in self._kept):
-            found += self._reading.whole(bytes(self._kept))
-        elif self._form == "page":
+            return self._whole()
+        if self._form == "page":
             found.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}", ""))
         elif self._form == "stream":
             for event in self._splitter.finish():
                 is_whole = event.kind == "event"
-                found += self._reading.data(event.data, event.start, event.end) if is_whole else self._strange(event)
-            if self._reading.is_strange:
+                read = self._reading.data if self.mend is None else self._mended
+                found += read(event.data, event.start, event.end) if is_whole else self._strange(event)
+            if self._reading.is_strange and not self.is_cut:
                 kind = f" ({self._content_type})" if self._content_type else ""
                 found.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}", ""))
         return found + self._reading.end(self._size)
@@ -132,9 +176,12 @@ class BodyDecoder:
 
     def _strange(self, event: SseEvent) -> list[ModelEvent]:
         if event.kind == "cut":
-            return [Unreadable(reason="the last event is cut off", start=event.start, end=event.end)]
+            said = self._mended(event.data, event.start, event.end) if self.mend is not None and event.data else []
+            return [*said, Unreadable(reason="the last event is cut off", start=event.start, end=event.end)]
         if event.kind == "other":
             self._reading.has_other = True
+            if self.mend is not None and _BEGUN.match(event.data):
+                return [Unreadable(reason="an event is cut off", start=event.start, end=event.end)]
             return self._outside(event)
         return []
 
@@ -149,6 +196,19 @@ class BodyDecoder:
         self._reading.has_failed = True
         words, vendor = fault
         return [Failed(message=words or "an error without a word", vendor=vendor, start=event.start, end=event.end)]
+
+
+def _is_nameless(event: ModelEvent) -> bool:
+    """Whether it begins a call of which its name was cut off: nobody knows what is called."""
+    return isinstance(event, CallStarted) and not event.name
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        read_json(data)
+    except ValueError:
+        return False
+    return True
 
 
 class LineDecoder:
@@ -186,13 +246,7 @@ class LineDecoder:
 
 
 def _is_half(line: bytes) -> bool:
-    if line.lstrip()[:1] != b"{":
-        return False
-    try:
-        read_json(line)
-    except ValueError:
-        return True
-    return False
+    return line.lstrip()[:1] == b"{" and not _is_json(line)
 
 
 class ListDecoder:

@@ -75,7 +75,7 @@ def leave_out_a_part(model: ModelTap, exchange: str) -> None:
         (cut, "the answer broke off: cut by peer"),
         (hang, "the answer broke off: closed by host"),
         (keep_a_part, "of the answer 17 of 30 bytes are kept"),
-        (leave_out_a_part, "the answer broke off: cut off in the file"),
+        (leave_out_a_part, "nothing of the answer can be read: cut off in the file"),
         (partial(end_with, "length", "It is"), "cut at the token limit"),
         (partial(end_with, "stop", ""), "an empty answer"),
     ],

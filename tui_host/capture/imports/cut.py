@@ -15,8 +15,8 @@ from tui_host.capture.digits import load
 from tui_host.capture.ending import CUT
 from tui_host.capture.frames import LEVELS
 from tui_host.capture.imports.elements import BrokenError, Data, after_space, value_end
-from tui_host.capture.imports.pythonic import looks_pythonic, read_pythonic
-from tui_host.capture.imports.seen import MOST, File, line_of
+from tui_host.capture.imports.pythonic import looks_pythonic, read_pythonic, written_as_json
+from tui_host.capture.imports.seen import MOST, File, line_of, read_value
 from tui_host.capture.imports.wires import BESIDE_MESSAGES, Known, dialect_of_messages, known
 from tui_host.capture.words import items, mapping, said
 from tui_host.errors import JSON
@@ -25,6 +25,16 @@ OTHERS = "lines that are cut off"
 _BEGUN = re.compile(rb"\[?\s*\{\s*[\"']")
 _MARK = re.compile(r"""[{}\[\],]|"[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?""", re.DOTALL)
 """A bracket, a comma, or a text; one without an end goes to that of all."""
+_IS_WHOLE = re.compile(r"""("|')(?:[^\\]|\\.)*\1""", re.DOTALL)
+_WORDS = re.compile(
+    r"""["'](?:content|text|thinking|reasoning(?:_content)?|refusal|delta|arguments|partial_json)["']\s*:\s*"""
+)
+_WRITTEN = re.compile(rf"{_WORDS.pattern}\Z")
+"""Before what a model wrote: a piece of that is a piece, as one of a name or of an id is not."""
+_NAME_MOST = 40
+_TAIL = re.compile(r"(?:\.{3,}|…+)\s*(?:[\[(<{（【][^\n]{0,60}[\])>}）】])?\s*\Z|\ufffd\Z")
+"""What a logger writes where it cuts something off; or the rest of a character."""
+_HALF_CHARACTER = re.compile(r"(?:\\ud[89abAB][0-9a-fA-F]{2})?(?:\\u?[0-9a-fA-F]{0,3})?\Z")
 _OF_A_REQUEST = BESIDE_MESSAGES | {
     "model",
     "messages",
@@ -74,9 +84,9 @@ def said_before_the_cut(data: bytes, tries: int = 2) -> JSON:
         return None
     text = data.decode("utf-8", "replace")
     if looks_pythonic(data):
-        return read_pythonic(_closed(text).encode())
+        return read_pythonic(closed(text).encode())
     for _ in range(tries):
-        whole = _closed(text)
+        whole = closed(text)
         if is_deeper(whole, LEVELS):
             return None
         try:
@@ -86,6 +96,33 @@ def said_before_the_cut(data: bytes, tries: int = 2) -> JSON:
         except (ValueError, RecursionError):
             return None
     return None
+
+
+def mended(data: bytes) -> tuple[bytes, bool] | None:
+    """What an event says that has no end, as JSON, and whether what a model wrote in it is all there; None if it says nothing.
+
+    Places in it stay what they were, unless it is as Python writes it.
+    """
+    if len(data) > MOST or _BEGUN.match(data) is None:
+        return None
+    text = data.decode("utf-8", "replace")
+    whole = closed(text, has_half_texts=True)
+    if looks_pythonic(data):
+        value = read_pythonic(whole.encode("utf-8", "replace"))
+        return None if value is None else (written_as_json(value), _has_all_words(text))
+    found = whole.encode("utf-8", "surrogatepass")
+    return None if read_value(found) is None else (found, _has_all_words(text))
+
+
+def _has_all_words(text: str) -> bool:
+    """Whether the object has an end that has in it, last, what a model wrote."""
+    begin = max((found.end() for found in _WORDS.finditer(text)), default=len(text))
+    depth = 0
+    for found in _MARK.finditer(text, begin):
+        depth += (found[0] in {"{", "["}) - (found[0] in {"}", "]"})
+        if depth < 0:
+            return True
+    return False
 
 
 def is_cut(data: Data) -> bool:
@@ -134,9 +171,14 @@ def _answered_in(body: Mapping[str, JSON]) -> str:
     return "ollama" if is_of_ollama else ""
 
 
-def _closed(text: str) -> str:
-    """A text up to the last place where nothing but brackets is missing, with these."""
-    end, missing = 0, list[str]()
+def closed(text: str, *, has_half_texts: bool = False) -> str:
+    """A text up to the last place where nothing but brackets is missing, with these.
+
+    Args:
+        text: An object in JSON, or as Python writes it.
+        has_half_texts: Of what a model wrote, which comes in pieces, also that is kept which ends within its text.
+    """
+    end, missing, half = 0, list[str](), ""
     for found in _MARK.finditer(text):
         match found[0]:
             case "{" | "[" as bracket:
@@ -149,8 +191,18 @@ def _closed(text: str) -> str:
                 end = found.end()
             case ",":
                 end = found.start()
+            case _ if has_half_texts and _IS_WHOLE.fullmatch(found[0]) is None:
+                half = _half(text, found.start(), found.end())
             case _:
                 continue
         if not missing:
             break
-    return text[:end] + "".join(reversed(missing))
+    return (half or text[:end]) + "".join(reversed(missing))
+
+
+def _half(text: str, begin: int, end: int) -> str:
+    """A text up to where one in it, that has no end, was cut off, and its end; empty where that is not a piece of what a model wrote."""
+    if _WRITTEN.search(text, max(begin - _NAME_MOST, 0), begin) is None:
+        return ""
+    said = _TAIL.sub("", text[begin + 1 : end])
+    return text[: begin + 1] + _HALF_CHARACTER.sub("", said) + text[begin]

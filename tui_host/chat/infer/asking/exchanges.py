@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.ending import CUT, kept_in_words, read_ending
 from tui_host.capture.record import MISSING, Head, Record
+from tui_host.chat.infer.asking.gaps import MARK, Gaps
 from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.chat.infer.asking.history import Heard
 from tui_host.chat.infer.asking.offers import Offers
@@ -21,6 +22,7 @@ from tui_host.llm.dialects.by_name import dialect_at
 from tui_host.llm.dialects.dialect import Decoder, Dialect
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
+from tui_host.llm.framing import BodyDecoder
 from tui_host.llm.protocols.protocol import Reader
 
 MOST = 8 << 20
@@ -85,7 +87,8 @@ class Asking:
         self.offers = Offers(self.offered, self.protocol, self.system_pieces, self.messages, body)
         self._dialect = dialect
         self._reader: Reader = reader_of(self.protocol, system, self.host)
-        self._decoder: Decoder = dialect.decoder("")
+        self._decoder = self._decoder_of("")
+        self._gaps = Gaps()
         self._coding = decoder(None)
         self._refusal: ResponseWords | None = None
         self._broken = ""
@@ -104,7 +107,7 @@ class Asking:
             case "response":
                 head = draft.head or Head()
                 self.status, self.has_answer = head.status or 0, True
-                self._decoder = self._dialect.decoder(head.value("content-type"))
+                self._decoder = self._decoder_of(head.value("content-type"))
                 if self.status >= 300:
                     self._refusal = ResponseWords(dialect=self._dialect.name, status=self.status, headers=head.headers)
             case "chunk":
@@ -115,7 +118,7 @@ class Asking:
                 self.is_missing, self.lacks = ending.reason == MISSING, kept_in_words(ending)
                 self._broken = ending.error or ("" if ending.reason in {"complete", MISSING} else ending.reason)
                 self.is_cut = ending.error == CUT
-                self._take(self._decoder.finish())
+                self._take(self._finished())
                 for event in self._reader.finish():
                     self.fold.add(event)
                 self._forget()
@@ -152,9 +155,20 @@ class Asking:
         self._reader = reader_of(self.protocol, "", self.host)
 
     def _take(self, events: Sequence[ModelEvent]) -> None:
-        for event in events:
+        for event in self._gaps.mark(events):
             for read in self._reader.feed(event):
                 self.fold.add(read)
+
+    def _decoder_of(self, content_type: str) -> Decoder:
+        found = self._dialect.decoder(content_type)
+        if isinstance(found, BodyDecoder):
+            found.mend = _mended
+        return found
+
+    def _finished(self) -> Sequence[ModelEvent]:
+        if isinstance(self._decoder, BodyDecoder):
+            self._decoder.is_cut = self.is_cut
+        return self._decoder.finish()
 
     def _forget(self) -> None:
         """Let go of what only an answer that grows needs: a story holds many that do not."""
@@ -250,7 +264,7 @@ class Asking:
 
     def is_worded_as(self, message: Heard) -> bool:
         """Whether what a message says beside calls is what this answer does, or how it begins; a host may leave it out."""
-        written, own = _bare(message.text), _bare(self.fold.text or self.fold.thinking)
+        written, own = _bare(message.text), _bare((self.fold.text or self.fold.thinking).partition(MARK)[0])
         for each in self.fold.calls if written else ():  # where they stand in the text
             written = written.replace(_bare(each.call.written), "")
         return not written or (bool(own) and (own[:_ALIKE] in written or written[:_ALIKE] in own))
@@ -259,6 +273,12 @@ class Asking:
         if not self._ends:
             return self.end_ns
         return self._times[min(bisect_left(self._ends, place), len(self._ends) - 1)]
+
+
+def _mended(event: bytes) -> tuple[bytes, bool] | None:
+    from tui_host.capture.imports.cut import mended  # what is tapped alone has no need of it
+
+    return mended(event)
 
 
 def _bare(text: str) -> str:

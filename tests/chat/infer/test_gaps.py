@@ -1,0 +1,117 @@
+"""Answers of which a logger cut some events: what is read of them is shown, with a mark where something is missing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.chat.infer.forms import FORMS, User
+from tests.chat.infer.test_telling import SSE, told
+from tests.chat.infer.world import World
+from tui_host.capture.ending import CUT, Ending
+from tui_host.capture.record import Draft, Head
+from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
+from tui_host.chat.infer.asking.gaps import MARK
+from tui_host.errors import JSON
+
+BROKE_OFF = f"the answer broke off: {CUT}"
+UNREAD = f"nothing of the answer can be read: {CUT}"
+
+
+def chat(pieces: list[str], dialect: str = "openai", head: Head = SSE) -> tuple[str, list[str], list[str]]:
+    """The words, the calls and the notes that come of the pieces of an answer."""
+    world = World()
+    model = world.model()
+    exchange = model.ask(FORMS[dialect], [User("tell me a story")])
+    model.keep(Draft(wire="llm", kind="response", peer="example", exchange=exchange, head=head))
+    for piece in pieces:
+        model.keep(Draft(wire="llm", kind="chunk", peer="example", exchange=exchange, data=piece.encode()))
+    ending = Ending(reason="cut by peer", error=CUT).to_bytes()
+    model.keep(Draft(wire="llm", kind="error", peer="example", exchange=exchange, data=ending))
+    items = told(world)[1]
+    words = [item.text for item in items if isinstance(item, AnswerItem)]
+    calls = [f"{item.tool} {item.asked}" for item in items if isinstance(item, CallItem)]
+    return "".join(words), calls, [item.what for item in items if isinstance(item, NoteItem)]
+
+
+def chunk(delta: JSON, reason: str | None = None) -> str:
+    choice: JSON = {"index": 0, "delta": delta, "finish_reason": reason}
+    return json.dumps({"id": "c1", "object": "chat.completion.chunk", "choices": [choice]}, ensure_ascii=False)
+
+
+def said(word: str) -> str:
+    return chunk({"content": word})
+
+
+def events(*pieces: str) -> list[str]:
+    return [f"data: {piece}\n\n" for piece in (*pieces, chunk({}, "stop"), "[DONE]")]
+
+
+MIDDLE = said("the middle of it")
+AT = MIDDLE.index("dle of")
+
+
+@pytest.mark.parametrize(
+    ("cut", "words"),
+    [
+        (MIDDLE[:AT], f"the mid{MARK}"),
+        (f"{MIDDLE[:AT]}...", f"the mid{MARK}"),
+        (f"{MIDDLE[:AT]}...(共367字符，已截断)", f"the mid{MARK}"),
+        (f"{MIDDLE[:AT]}…[truncated]", f"the mid{MARK}"),
+        (f"{MIDDLE[:AT]}\\u4f", f"the mid{MARK}"),
+        (MIDDLE[: MIDDLE.index("the mid") + 3], f"the{MARK}"),
+        (MIDDLE[:40], MARK),
+        (repr(json.loads(MIDDLE))[:AT], f"the mid{MARK}"),
+        (MIDDLE[:-4], "the middle of it"),
+    ],
+)
+def test_of_an_event_that_is_cut_what_it_says_stands_in_its_place_with_a_mark(cut: str, words: str) -> None:
+    assert chat(events(said("Once, "), cut, said(", and the end."))) == (
+        f"Once, {words}, and the end.",
+        [],
+        [BROKE_OFF],
+    )
+
+
+def test_behind_the_last_words_there_is_no_mark_as_the_chat_says_that_it_broke_off() -> None:
+    assert chat([f"data: {said('Once, ')}\n\n", f"data: {MIDDLE[:AT]}"]) == ("Once, the mid", [], [BROKE_OFF])
+
+
+def test_the_arguments_of_a_call_of_which_a_piece_is_cut_are_none_that_are_whole() -> None:
+    def arguments(text: str) -> str:
+        return chunk({"tool_calls": [{"index": 0, "function": {"arguments": text}}]})
+
+    begun = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "add", "arguments": ""}}]})
+    cut = arguments("2")[:60]
+    pieces = (begun, arguments('{"a":1'), cut, arguments("3}"))
+    assert chat(events(*pieces))[1] == [f'add {{"a":1{MARK}3}}']
+    assert chat(events(begun, cut))[1] == [f"add {MARK}"]
+    assert chat(events(begun, arguments('{"a":1}'), cut))[1] == ['add {"a":1}']
+
+
+@pytest.mark.parametrize("most", [20, 60])
+def test_an_answer_of_which_each_event_is_cut_before_it_says_anything_is_no_error(most: int) -> None:
+    cut = [said(word)[:most] for word in ("Once", " upon")]
+    assert chat([f"data: {piece}\n\n" for piece in cut]) == ("", [], [UNREAD])
+    assert chat([f"data: {piece}...\n\n" for piece in cut]) == ("", [], [UNREAD])
+    assert chat([f"data: {repr(json.loads(said('x')))[:most]}...\n\n"] * 2) == ("", [], [UNREAD])
+
+
+def test_an_error_of_the_provider_stays_one_where_something_is_cut_behind_it() -> None:
+    error = json.dumps({"error": {"message": "slow down", "type": "overloaded"}})
+    assert chat([f"data: {error}\n\n", f"data: {MIDDLE[:40]}"])[2] == ["the answer is an error: slow down"]
+
+
+def test_a_body_that_is_cut_says_what_it_says_up_to_there() -> None:
+    body = json.dumps({"id": "c1", "choices": [{"index": 0, "message": {"role": "assistant", "content": "Once upon"}}]})
+    head = Head(headers=(("content-type", "application/json"),))
+    assert chat([body[: body.index(" upon")]], head=head) == ("Once", [], [BROKE_OFF])
+
+
+def test_of_a_call_whose_name_is_cut_nothing_is_shown() -> None:
+    block: JSON = {"type": "tool_use", "id": "t1", "name": "multiply", "input": {}}
+    begun = json.dumps({"type": "content_block_start", "index": 0, "content_block": block})
+    piece = json.dumps({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta"}})
+    pieces = [f"event: content_block_start\ndata: {begun[:90]}...\n\n", f"data: {piece[:75]}...\n\n"]
+    assert chat(pieces, "anthropic") == ("", [], [UNREAD])
