@@ -14,6 +14,7 @@ from tests.steps import steps
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.logs.printed import printed
 from tui_host.capture.imports.stream import Stream
+from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
 
@@ -239,3 +240,30 @@ def test_pieces_of_what_never_ends_cost_by_their_number(name: str) -> None:
         for count in (500, 2000)
     )
     assert many < 4.4 * few
+
+
+@pytest.mark.parametrize("size", [1, 7, 37, 4000])
+@pytest.mark.parametrize("kind", ["bytes", "texts", "JSON"])
+def test_a_list_of_the_chunks_of_a_stream_is_that_stream(size: int, kind: str) -> None:
+    said = [json.dumps({**mapping(PIECE), "n": number, "text": "it's 😀"}, ensure_ascii=False) for number in range(40)]
+    stream = "".join(f"data: {each}\n\n" for each in (*said, "[DONE]"))
+    size = max(size, len("data: "))
+    pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+    written = repr(pieces if kind == "texts" else [piece.encode() for piece in pieces])
+    written = json.dumps(pieces) if kind == "JSON" else written
+    reading = read(
+        [File(name="a.log", data=f"asked {json.dumps(CHAT)}\nsaid {written}\nasked {json.dumps(CHAT)}\n".encode())],
+        WIRES,
+    )
+    found = list(reading.seen)
+    assert b"".join(each.draft.data for each in found if each.draft.kind == "chunk").decode() == stream
+    assert [each.draft.kind for each in found if each.draft.exchange == "x1"][-1] == "end"
+    assert not reading.notes.told
+    assert not reading.notes.words
+
+
+def test_a_list_of_the_lines_of_a_stream_is_that_stream() -> None:
+    lines = [f"data: {json.dumps({**mapping(PIECE), 'n': number})}".encode() for number in range(3)]
+    reading = read([File(name="a.log", data=f"asked {json.dumps(CHAT)}\nsaid {lines!r}\n".encode())], WIRES)
+    found = b"".join(each.draft.data for each in reading.seen if each.draft.kind == "chunk")
+    assert [line for line in found.split(b"\n") if line] == lines

@@ -161,7 +161,7 @@ class Lines:
         look = _LOOK
         while look < min(end - at, MOST):  # as with a value: there may be thousands
             said = printed(self._data[at : at + look], min(most - at, look))
-            if said is not None and said.is_of_a_wire and said.at == first.start() - at:
+            if said is not None and said.is_of_a_wire and said.has_end and said.at == first.start() - at:
                 return said
             look *= _MORE
         return printed(self._data[at : min(end, at + MOST)], most - at)

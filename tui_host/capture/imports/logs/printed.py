@@ -11,13 +11,19 @@ import warnings
 from typing import NamedTuple
 
 from tui_host.capture.imports.seen import read_value
+from tui_host.capture.words import items
 
 MOST = 16 << 20
 """Bytes of one."""
+_LOOKS = (1 << 12, 1 << 16, MOST)
+"""In so many the end of one is looked for: a list may have thousands."""
 TRIES = 5
 """How many in a line are looked at."""
 BEGIN = re.compile(rb"(?<![\w'\"\\])[bB]?(['\"])")
 _OF_A_WIRE = re.compile(rb"(?:\s|\\[nrt])*(?:[{\[]|(?:data|event|id|retry):|: )")
+_NEXT = re.compile(rb"\s*,\s*(?=[bB]?(['\"]))([bB]?['\"])")
+_CLOSE = re.compile(rb"\s*,?\s*\]")
+"""Behind one of a list the next, or its end."""
 _IN_A_WORD = re.compile(rb"[\w'\"]")
 """Behind it this stands where whoever wrote it did so by no rule."""
 _AFTER_ALL = b" \t\r)]},;."
@@ -32,12 +38,14 @@ class Printed(NamedTuple):
         end: Where it ends there.
         data: What it says.
         is_of_a_wire: It begins as what is on a wire.
+        has_end: It is one, or a list of them that ends there.
     """
 
     at: int
     end: int
     data: bytes
     is_of_a_wire: bool
+    has_end: bool = True
 
 
 def printed(line: bytes, most: int) -> Printed | None:
@@ -63,18 +71,51 @@ def printed(line: bytes, most: int) -> Printed | None:
             continue
         said = _read(line[found.start() : at])
         if said is not None:
-            data = said if isinstance(said, bytes) else said.encode("utf-8", "surrogatepass")
-            return Printed(found.start(), at, data, is_of_a_wire)
+            begin = found.start()
+            if is_of_a_wire and line[:begin].rstrip().endswith(b"["):
+                return _list(line, begin, at, said)
+            return Printed(begin, at, _bytes(said), is_of_a_wire)
     return None
+
+
+def _list(line: bytes, begin: int, at: int, first: bytes | str) -> Printed:
+    """What a list of texts or bytes says together, of which the first ends at a place: the chunks of a stream, or its lines."""
+    last, first_end = at, at
+    while found := _NEXT.match(line, last):
+        last = _end(line, found.end(), found[1])
+        if last < 0:
+            break
+        at = last
+    pieces = _several(b"[%s]" % line[begin:at]) if first_end < at <= begin + MOST else []
+    if not pieces:
+        pieces, at = [_bytes(first)], first_end
+    close = _CLOSE.match(line, at)
+    are_lines = all(_OF_A_WIRE.match(piece) for piece in pieces) and not any(piece.endswith(b"\n") for piece in pieces)
+    data = (b"\n" if are_lines else b"").join(pieces)
+    return Printed(begin, close.end() if close else at, data, is_of_a_wire=True, has_end=close is not None)
+
+
+def _several(literal: bytes) -> list[bytes]:
+    if literal[1:2] == b'"' and (read := items(read_value(literal))):
+        return [_bytes(each) for each in read if isinstance(each, str)]
+    said = _value(literal)
+    return [_bytes(each) for each in said] if isinstance(said, list) else []
+
+
+def _bytes(said: bytes | str) -> bytes:
+    return said if isinstance(said, bytes) else said.encode("utf-8", "surrogatepass")
 
 
 def _end(line: bytes, at: int, quote: bytes) -> int:
     """One past its last quotation mark; -1 if there is none."""
     end = line.find(quote, at)
     if end > at and line[end - 1 : end] == b"\\":  # else nothing before it can be escaped that is one
-        rest = line[at : at + MOST].replace(b"\\\\", b"  ").replace(b"\\" + quote, b"  ")
-        found = rest.find(quote)
-        end = at + found if found >= 0 else -1
+        end = -1
+        for look in _LOOKS:
+            rest = line[at : at + look].replace(b"\\\\", b"  ").replace(b"\\" + quote, b"  ")
+            if (found := rest.find(quote)) >= 0:
+                end = at + found
+                break
     return end + 1 if end >= 0 else -1
 
 
@@ -84,10 +125,15 @@ def _read(literal: bytes) -> bytes | str | None:
         value = read_value(literal)
         if isinstance(value, str):
             return value
+    said = _value(literal)
+    return said if isinstance(said, bytes | str) else None
+
+
+def _value(literal: bytes) -> bytes | str | list[bytes | str] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the compiler, on foreign escapes
-            said: object = ast.literal_eval(literal.decode())
+            said: bytes | str | list[bytes | str] = ast.literal_eval(literal.decode())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    return said if isinstance(said, bytes | str) else None
+    return said
