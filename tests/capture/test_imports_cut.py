@@ -239,3 +239,14 @@ def test_an_answer_that_its_logger_cut_takes_nothing_in_that_follows_it() -> Non
         [False, True, False],
         [False, False, True],
     ]
+
+
+@pytest.mark.parametrize("raw", ["\0", "\t", "\x1b[31m", "\x07", "\x0b"])
+def test_what_has_control_characters_as_they_are_in_its_texts_is_not_cut(raw: str) -> None:
+    body, answer = (text.replace("hi", f"h{raw}i") for text in (BODY, ANSWER.replace("30", "hi")))
+    assert raw in body
+    reading, found = reading_of(f"asked: {body}\nsaid: {answer}\n")
+    assert bodies(found, "request") == [body.encode()]
+    assert bodies(found, "chunk") == [answer.encode() + b"\n"]
+    assert [each.draft.malformed for each in found if each.draft.kind == "request"] == [None]
+    assert not reading.notes.told

@@ -6,6 +6,8 @@ import json
 
 from tui_host.errors import JSON
 
+_TOLERANT = json.JSONDecoder(strict=False)
+
 
 def load(text: str | bytes) -> JSON:
     """Read JSON; a number that Python does not compute with is its text.
@@ -20,6 +22,22 @@ def load(text: str | bytes) -> JSON:
         raise
     except ValueError:  # by far the slower way: calls back for each integer
         value = json.loads(text, parse_int=integer)
+    return value
+
+
+def load_tolerantly(text: str) -> JSON:
+    """The same of what somebody wrote down: control characters may stand in texts as they are.
+
+    Raises:
+        ValueError: It is none.
+        RecursionError: It goes deeper than a parser may.
+    """
+    try:
+        value: JSON = _TOLERANT.decode(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        value = json.loads(text, parse_int=integer, strict=False)
     return value
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tui_host.capture.depth import is_deeper
-from tui_host.capture.digits import load
+from tui_host.capture.digits import load_tolerantly
 from tui_host.capture.ending import CUT
 from tui_host.capture.frames import LEVELS
 from tui_host.capture.imports.elements import BrokenError, Data, after_space, value_end
@@ -90,7 +90,7 @@ def said_before_the_cut(data: bytes, tries: int = 2) -> JSON:
         if is_deeper(whole, LEVELS):
             return None
         try:
-            return load(whole)
+            return load_tolerantly(whole)
         except json.JSONDecodeError as error:
             text = whole[: error.pos]
         except (ValueError, RecursionError):

@@ -11,7 +11,7 @@ from itertools import count
 from typing import NamedTuple
 
 from tui_host.capture.depth import is_deeper
-from tui_host.capture.digits import integer, load
+from tui_host.capture.digits import integer, load_tolerantly
 from tui_host.capture.frames import LEVELS
 from tui_host.capture.imports.elements import Data
 from tui_host.capture.record import Draft
@@ -23,8 +23,8 @@ MOST = 64 << 20
 LATEST_NS = 4_102_444_800 * 10**9
 """The end of the year 2099: what is later is taken as no time. Records have 16 years more, for what is counted from there."""
 LATER = "times after the year 2099"
-_DECODER = json.JSONDecoder()
-_PATIENT = json.JSONDecoder(parse_int=integer)
+_DECODER = json.JSONDecoder(strict=False)
+_PATIENT = json.JSONDecoder(parse_int=integer, strict=False)
 TOLD_SECONDS = 0.1
 """How often at most it is told how far an import has come."""
 
@@ -175,7 +175,7 @@ def read_value(data: bytes, *, is_shallow: bool = False) -> JSON:
         return None
     try:
         text = _text_of(data)
-        value = load(text)
+        value = load_tolerantly(text)
     except (ValueError, RecursionError):  # what goes deeper than a parser may is none, either
         return None
     return None if not is_shallow and len(data) > LEVELS and is_deeper(text, LEVELS) else value
