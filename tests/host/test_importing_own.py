@@ -95,7 +95,11 @@ def test_any_records_survive_export_and_import(tmp_path: Path, drafts: list[Draf
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b'{"capture":"c1"', "not a record"),
+        (b'{"capture":"c1"', "this is not a record: it is no JSON from its byte 15 on"),
+        (b"stray words", "this is not a record: it is no JSON"),
+        (b"stray \xff words", "this is not a record: it is no text"),
+        (b'{"capture":"c1","seq":9}', "this is not a record: it has no "),
+        (b'{"tui_host":1,"session":', "this is not a session's line: it is no JSON from its byte 24 on"),
         (
             b'{"capture":"../c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"end"}',
             "the capture's id is none",
@@ -108,7 +112,7 @@ def test_any_records_survive_export_and_import(tmp_path: Path, drafts: list[Draf
         (b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"run"}', "not a record"),
         (b'{"tui_host":1,"session":{}}', "not a session's line"),
         (GOLDEN.read_bytes().splitlines()[-1], "seq does not grow"),
-        (b"[" * 100_000, "not a record"),
+        (b"[" * 100_000, "this is not a record: it is nested too deeply"),
     ],
 )
 def test_a_line_that_is_no_record_is_named_and_nothing_stays(
@@ -118,6 +122,7 @@ def test_a_line_that_is_no_record_is_named_and_nothing_stays(
     with pytest.raises(TuiHostError) as error:
         import_files(store, [path], Redactor())
     assert words in error.value.what
+    assert "Error" not in error.value.what
     assert error.value.where == "own.jsonl, line 19"
     assert not store.sessions.list()
     assert not store.read("SELECT 1 FROM captures")

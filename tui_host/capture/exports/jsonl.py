@@ -102,7 +102,22 @@ def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
         return _record(value, session), value.get("preamble") is True
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError, binascii.Error) as error:
         where = line[:60].decode("utf-8", "replace")
-        raise TuiHostError(f"this is not a record: {error!r}", where, "export it again") from error
+        raise TuiHostError(f"this is not a record: {in_words(error)}", where, "export it again") from error
+
+
+def in_words(error: Exception) -> str:
+    """What is wrong with a line, for a person."""
+    match error:
+        case UnicodeDecodeError():
+            return "it is no text"
+        case json.JSONDecodeError():
+            return f"it is no JSON from its byte {error.pos} on" if error.pos else "it is no JSON"
+        case RecursionError():
+            return "it is nested too deeply"
+        case KeyError():
+            return f"it has no {error.args[0]}"
+        case _:
+            return f"{error}"
 
 
 def _line(value: Mapping[str, JSON]) -> bytes:

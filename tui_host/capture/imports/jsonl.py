@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from heapq import merge
 
-from tui_host.capture.exports.jsonl import FORMAT, parse
+from tui_host.capture.exports.jsonl import FORMAT, in_words, parse
 from tui_host.capture.imports.elements import BrokenError, Data, members
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Progress, Seen, unreadable
 from tui_host.capture.record import Record
@@ -75,7 +75,7 @@ def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
             raise unreadable(file, what, f"line {number}")
         return _session(mapping(head.get("session")))
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise unreadable(file, f"this is not a session's line: {clean(f'{error}')}", f"line {number}") from error
+        raise unreadable(file, f"this is not a session's line: {clean(in_words(error))}", f"line {number}") from error
 
 
 def is_cut(file: File) -> bool:
