@@ -80,3 +80,19 @@ def test_to_know_the_coding_of_a_large_file_takes_no_memory_as_large() -> None:
     finally:
         tracemalloc.stop()
     assert most < len(data) / 2
+
+
+@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be"])
+def test_a_log_in_utf_16_is_read_without_a_byte_order_mark_also_where_characters_have_a_zero_on_the_other_side(
+    coding: str,
+) -> None:
+    log = f"第一次　一 {LOG}"
+    reading, found = reading_of(log.encode(coding))
+    assert said(found) == said(reading_of(log.encode())[1])
+    assert any(ASKED.encode() == each.draft.data for each in found)
+    assert not reading.notes.told
+
+
+def test_a_log_with_zeros_in_it_is_no_utf_16() -> None:
+    log = LOG.replace("六", "a\0b").encode() + b"\0" * 9
+    assert plain(File(name="a.log", data=log), Notes()).data == log

@@ -13,6 +13,8 @@ from tui_host.capture.imports.seen import MOST, File, Notes, line_of, unreadable
 
 _GZIP = b"\x1f\x8b"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_BEGINNING, _OF_ASCII = 1 << 12, 0.3
+"""Bytes in which it shows that they are UTF-16, and what share of their characters is of ASCII at least."""
 _BOM = b"\xef\xbb\xbf"
 _GZIP_WINDOW = 31
 """zlib's word for gzip's own head around the data."""
@@ -33,7 +35,9 @@ def plain(file: File, notes: Notes) -> File:
     if file.data[:2] == _GZIP:
         file = _unpacked(file, notes)
     if file.data[:2] in _UTF_16:
-        return _as_utf_8(file, notes)
+        return _as_utf_8(file, notes, "utf-16")
+    if coding := _unmarked(file.data[:_BEGINNING]):
+        return _as_utf_8(file, notes, coding)
     if file.data[:3] == _BOM:
         return replace(file, data=file.data[3:])
     most = len(file.data) if len(file.data) <= MOST else _LOOK  # of what is larger the beginning tells
@@ -71,15 +75,24 @@ def _unpacked(file: File, notes: Notes) -> File:
     return replace(file, name=file.name.removesuffix(".gz"), data=data)
 
 
-def _as_utf_8(file: File, notes: Notes) -> File:
+def _unmarked(data: bytes) -> str:
+    """UTF-16 without a byte order mark: one of two bytes is mostly zero, as JSON is written of ASCII, and the other seldom; else empty."""
+    first, second = data[::2].count(0), data[1::2].count(0)
+    if not first and not second:
+        return ""
+    most = len(data) // 2 * _OF_ASCII
+    return "utf-16-le" if second > max(most, 8 * first) else "utf-16-be" if first > max(most, 8 * second) else ""
+
+
+def _as_utf_8(file: File, notes: Notes, coding: str) -> File:
     if len(file.data) > MOST:
         raise unreadable(file, f"this is UTF-16 of more than {MOST >> 20} MiB: save it as UTF-8", "byte 0")
     try:
         whole = len(file.data) - len(file.data) % 2
         if len(_UTF_16[0]) < whole < len(file.data):
             notes.told.append(f"{file.name} ends within a character: it is read up to there.")
-            return replace(file, data=file.data[:whole].decode("utf-16").encode())
-        return replace(file, data=file.data[:].decode("utf-16").encode())
+            return replace(file, data=file.data[:whole].decode(coding).encode())
+        return replace(file, data=file.data[:].decode(coding).encode())
     except UnicodeError as error:
         raise unreadable(file, f"this begins as UTF-16, and is none: {error}", "byte 0") from error
 
