@@ -88,7 +88,14 @@ def test_what_was_stopped_may_have_been_sent(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["[use_mcp_tool for 'box'] is what I'd like to see", "Why? The user denied this operation."]
+    "words",
+    [
+        "[use_mcp_tool for 'box'] is what I'd like to see",
+        "Why? The user denied this operation.",
+        "The user denied this operation, says my app's log. Why?",
+        "User did not allow cookies: how do I handle that?",
+        "User rejected the tool in my test, fix it",
+    ],
 )
 def test_what_a_person_says_is_no_denial(words: str) -> None:
     world, asked = World(), [User("put it")]
@@ -96,3 +103,8 @@ def test_what_a_person_says_is_no_denial(words: str) -> None:
     list(model.answer(OPENAI, model.ask(OPENAI, asked, "Cline/3.40", CLINE[0]), Answer(CLINE[1])))
     model.ask(OPENAI, [*asked, Answer(CLINE[1]), User(words)], "Cline/3.40", CLINE[0])
     assert not found_in(world.story())
+    story, chat = Story(), Conversation()
+    for _, record in world.records:
+        story.feed(record)
+    Telling(story, chat).tell()
+    assert [item.text for item in chat.items if isinstance(item, UserItem)] == ["put it", words]

@@ -47,6 +47,8 @@ _TAGGED = Form(r"<tool_response>(?P<told>.*?)", r"</tool_response>(?P<name>)")
 """A result in Hermes' form, which some hosts tell in a message of the vendor's for results."""
 _TELLS = rf"(?:Result:|(?=[^\n]{{0,200}}?{DENIED}))"
 """What stands behind what Cline calls a call by: some of those made of it have nothing there before a denial."""
+_SAYS_WHY = r"(?: (?:tool )?(?:call|use))?(?: and provided the following feedback:\s*<feedback>.*?</feedback>)?[.!]?\s*"
+"""What may follow a denial that stands alone. Any other words there are a person's, who begins with the same."""
 _RESULTS = (
     Form(rf"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] {_TELLS}(?P<told>.*?)"
          rf"(?=\[\w+ for '[^'\n]*'\] {_TELLS}|<environment_details>|\Z)"),
@@ -56,7 +58,7 @@ _RESULTS = (
     Form(r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)"),
     Form(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)"),
     Form(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z"),
-    Form(rf"\A\s*(?P<name>)(?P<told>{DENIAL}.*?)(?=<environment_details>|\Z)"),
+    Form(rf"\A\s*(?P<name>)(?P<told>{DENIAL}{_SAYS_WHY})(?=<environment_details>|\Z)"),
 )  # fmt: skip
 _NOT_SAID = (
     *(Form(f"<{name}>.*?", f"</{name}>") for name in ("system-reminder", "session_context", "environment_context")),
