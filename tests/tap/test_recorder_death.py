@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.tap.relaying import PLACE
+from tests.tap.scripts import BEGUN
 from tests.tap.stdio_taps import (
     ECHO,
     PING,
@@ -271,98 +272,6 @@ def test_what_each_recorder_dies_of_is_left_out_and_that_is_told(tmp_path: Path)
     assert run.stdout == f"{BROKEN_OFF}\n"
     missing = "up to 24 bytes are missing, and what follows in answers that had begun"
     assert run.stderr == f"tui-host tap math: recording goes on; {missing}\n"
-
-
-BEGUN = r"""
-import os, resource, signal, sys, time
-from pathlib import Path
-from tests.tap.stdio_taps import *
-from tui_host.tap.kinds import IN
-from tui_host.tap.recording import beside, journal
-from tui_host.tap.recording.beside import Asked, Beside
-from tui_host.tap.recording.lines import Lines
-from tui_host.tap.recording.passing import Telling
-from tui_host.tap.recording.process import record
-
-folder, case = Path(sys.argv[1]), sys.argv[-1]
-told = []
-
-def begin(tell=told.append, is_kept=True, **more):
-    asked = Asked("math", data_dir=str(folder), log=None, plain=None)
-    tap = Beside(lambda ends: record(ends, asked, lambda recording: Lines(recording, "math"), 0), tell, None, **more)
-    telling = tap.telling()
-    telling.passed(IN, b"before\n")
-    telling.go()
-    until(lambda: tap._journal.unsettled.kept or not is_kept)
-    return tap, telling
-"""
-"""What has one recording, and something kept, for what follows."""
-
-STANDING = (
-    BEGUN
-    + r"""
-from tui_host.tap.recording import standstill
-
-standstill.PATIENCE = 1
-tap, telling = begin()
-until(lambda: tap._standstill._patience == 1)
-os.kill(tap._process, signal.SIGSTOP)
-if case == "waits":
-    telling.passed(IN, b"after\n")
-    telling.go()
-    until(lambda: told)
-looks = []
-standstill.Standstill.look, look = (lambda self: (looks.append(1), look(self))), standstill.Standstill.look
-until(lambda: len(looks) > 2)
-os.kill(tap._process, signal.SIGCONT)
-until(lambda: len(told) == (2 if case == "waits" else 0))
-telling.passed(IN, b"later\n")
-tap.end()
-print(*told, sep="\n")
-"""
-)
-
-
-@pytest.mark.parametrize("case", ["waits", "nothing waits"])
-def test_where_who_records_is_stopped_that_is_told_once_something_waits_for_long_and_that_it_goes_on(
-    tmp_path: Path, case: str
-) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", STANDING, str(tmp_path), case], capture_output=True, text=True, check=False
-    )
-    assert (run.returncode, run.stderr) == (0, "")
-    words = "what records has not got on for 1 seconds; everything is passed on and waits"
-    waits = case == "waits"
-    told = [f"nothing is recorded for now: {words}", "recording goes on"] if waits else [""]
-    assert run.stdout.splitlines() == told
-    assert data(recorded(tmp_path), "in") == (b"before\nafter\nlater\n" if waits else b"before\nlater\n")
-
-
-HANGING = (
-    BEGUN
-    + r"""
-from tui_host.tap.recording import standstill
-
-standstill.BEGINNING = 1
-os.mkfifo(path := folder / "tui-host.db")
-tap, telling = begin(is_kept=False)
-for number in range(100):  # they are taken, and wait where nobody sees it
-    telling.passed(IN, b"%d\n" % number)
-    telling.go()
-    if told:
-        break
-    time.sleep(0.1)
-tap.undo()
-print(*told, sep="\n")
-"""
-)
-
-
-def test_where_the_database_hangs_that_is_told_while_what_passes_is_taken(tmp_path: Path) -> None:
-    run = subprocess.run([sys.executable, "-c", HANGING, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stderr) == (0, "")
-    words = "what records has not got on for 1 seconds; everything is passed on and waits"
-    assert run.stdout.splitlines() == [f"nothing is recorded for now: {words}"]
 
 
 ENDING = (
