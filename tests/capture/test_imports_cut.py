@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -11,7 +12,7 @@ from tests.capture.captured import ASK, NOW_NS, PIECE, TELL, WHOLE, WIRES
 from tests.steps import Copied, steps
 from tui_host.capture.ending import read_ending
 from tui_host.capture.imports import File, Reading, read
-from tui_host.capture.imports.cut import CUT, said_before_the_cut
+from tui_host.capture.imports.cut import CUT, mended, said_before_the_cut
 from tui_host.capture.imports.seen import Seen
 from tui_host.errors import JSON, TuiHostError
 
@@ -250,3 +251,56 @@ def test_what_has_control_characters_as_they_are_in_its_texts_is_not_cut(raw: st
     assert bodies(found, "chunk") == [answer.encode() + b"\n"]
     assert [each.draft.malformed for each in found if each.draft.kind == "request"] == [None]
     assert not reading.notes.told
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (r"C:\\", "C:\\"),
+        (r"C:\\...", "C:\\"),
+        (r"the \\u12", r"the \u12"),
+        (r"the \u12", "the "),
+        (r"the \\\u12", "the \\"),
+        (r"a\b", "a\b"),
+        ("a\\", "a"),
+        (r"a\ud83d", "a"),
+        (r"a\ud83d\ude", "a"),
+        (r"a\ud83d\ude00", "a\U0001f600"),
+        ("a\ufffd", "a"),
+        (r"he said \"", 'he said "'),
+        ("a... (12 more)  ", "a"),
+        ("a… [truncated]", "a"),
+        ("a... (b... (c)", "a"),
+        ("see (b)", "see (b)"),
+        ("a..", "a.."),
+    ],
+)
+def test_of_a_text_that_is_cut_all_is_said_but_half_a_character_and_what_the_logger_put_there(
+    text: str, said: str
+) -> None:
+    found = mended(f'{{"delta": {{"content": "{text}'.encode())
+    assert found is not None
+    assert json.loads(found[0]) == {"delta": {"content": said}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{'.' * 100_000}x", f"...{' ' * 100_000}x", f"...{' (' * 50_000}x)", "\\\\" * 100_000],
+    ids=["dots", "spaces", "brackets", "backslashes"],
+)
+def test_a_long_text_that_is_cut_is_read_in_one_look(text: str) -> None:
+    """In seconds, or this test runs into its time limit."""
+    found = mended(f'{{"content": "{text}'.encode())
+    assert found is not None
+    assert json.loads(found[0]) == {"content": text.replace("\\\\", "\\")}
+
+
+@pytest.mark.parametrize("piece", ["words ", r"\n", r"\""])
+def test_a_long_text_that_is_cut_takes_little_more_memory_than_itself(piece: str) -> None:
+    data = f'{{"content": "{piece * (1_000_000 // len(piece))}'.encode()
+    tracemalloc.start()
+    try:
+        assert mended(data) is not None
+        assert tracemalloc.get_traced_memory()[1] < 20 * len(data)
+    finally:
+        tracemalloc.stop()

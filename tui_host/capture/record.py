@@ -10,6 +10,8 @@ Wire: TypeAlias = Literal["llm", "mcp", "stderr", "host"]
 Direction: TypeAlias = Literal["out", "in"]
 MISSING: Final = "not in the file"
 """Why a body is not what it should be: what others captured does not have it. Of an answer, its ending says so."""
+NOT_KNOWN: Final = "(not in the file)"
+"""Stands among the headers, where no header has such a name, and says what of a head is not known: so it is of what was read out of a file."""
 TAP: Final = "tui-host tap"
 """What a tap calls itself: as `User-Agent` where it asks, as `Server` where it answers."""
 BY_THE_TAP: Final = "by the tap itself"

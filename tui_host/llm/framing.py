@@ -39,6 +39,8 @@ _OPENED = re.compile(rb"\{[ \t\r]*")
 """So begins the only line of an object, or the first one of an object that is written for eyes."""
 _BEGUN = re.compile(rb"\s*(?:e|ev|eve|even|event|d|da|dat|data)(?!\w)")
 """An event that is cut off before what it says."""
+_PART = re.compile(rb"\s*(?:\{|\.{3}|\xe2\x80\xa6|\Z)")
+"""So begins what is left of one that was an object; what else cannot be read is what services send beside these, as a ping."""
 _ELEMENT = 2
 """How deep the elements of a list are."""
 
@@ -79,8 +81,7 @@ class BodyDecoder:
         framing: How the dialect streams.
 
     Attributes:
-        mend: For what somebody else wrote down, and may have cut anywhere: mends its events. None where all that came is here.
-        is_cut: They did so: that nothing of it can be read is no error of the provider's then.
+        mend: Of what whoever wrote it down is known to have cut: mends its events. None where all that came is here.
     """
 
     def __init__(self, reading: Reading, content_type: str = "", framing: Framing = "sse") -> None:
@@ -88,7 +89,6 @@ class BodyDecoder:
         self._content_type = content_type
         self._framing: Framing = framing
         self.mend: Mend | None = None
-        self.is_cut = False
         self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
         self._kept = bytearray()  # the body, of forms that are read at the end; else its beginning
         self._size = 0
@@ -118,16 +118,18 @@ class BodyDecoder:
         return found
 
     def _mended(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """One event of the stream, which may be cut off: what it says, and then that it is."""
-        found = self._reading.data(data, start, end)
-        mended = (
-            self.mend(data) if self.mend is not None and any(isinstance(each, Unreadable) for each in found) else None
-        )
+        """One event of the stream, which may be cut off: what it says, and then that it is. What is whole is read as it is, once."""
+        if self.mend is None or _is_json(data.decode("utf-8", "replace")):
+            return self._reading.data(data, start, end)
+        mended = self.mend(data)
         if mended is None:
-            return found
+            is_cut = _PART.match(data) is not None
+            found = self._reading.data(data, start, end)
+            return [replace(each, is_cut=is_cut) if isinstance(each, Unreadable) else each for each in found]
         said = [each for each in self._reading.data(mended[0], start, end) if not _is_nameless(each)]
         has_words = any(isinstance(each, TextDelta | ThinkingDelta | CallArguments) for each in said)
-        return said if mended[1] and has_words else [*said, *found]
+        cut = Unreadable(reason="an event is cut off", start=start, end=end, is_cut=True)
+        return said if mended[1] and has_words else [*said, cut]
 
     def _whole(self) -> list[ModelEvent]:
         body = bytes(self._kept)
@@ -135,7 +137,7 @@ class BodyDecoder:
         if mended is None:
             return self._reading.whole(body) + self._reading.end(self._size)
         said = [*self._reading.whole(mended[0]), *self._reading.end(self._size)]
-        cut = Unreadable(reason="the answer is cut off", start=self._size, end=self._size)
+        cut = Unreadable(reason="the answer is cut off", start=self._size, end=self._size, is_cut=True)
         ends = [replace(each, stop="cut") for each in said if isinstance(each, Stopped)]
         return [*(each for each in said if not isinstance(each, Stopped) and not _is_nameless(each)), cut, *ends]
 
@@ -151,7 +153,7 @@ class BodyDecoder:
                 is_whole = event.kind == "event"
                 read = self._reading.data if self.mend is None else self._mended
                 found += read(event.data, event.start, event.end) if is_whole else self._strange(event)
-            if self._reading.is_strange and not self.is_cut:
+            if self._reading.is_strange and self.mend is None:
                 kind = f" ({self._content_type})" if self._content_type else ""
                 found.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}", ""))
         return found + self._reading.end(self._size)
@@ -175,13 +177,15 @@ class BodyDecoder:
         return Failed(message=words, vendor=vendor, start=0, end=self._size)
 
     def _strange(self, event: SseEvent) -> list[ModelEvent]:
+        is_cut = self.mend is not None
         if event.kind == "cut":
-            said = self._mended(event.data, event.start, event.end) if self.mend is not None and event.data else []
-            return [*said, Unreadable(reason="the last event is cut off", start=event.start, end=event.end)]
+            said = self._mended(event.data, event.start, event.end) if is_cut and event.data else []
+            reason = "the last event is cut off"
+            return [*said, Unreadable(reason=reason, start=event.start, end=event.end, is_cut=is_cut)]
         if event.kind == "other":
             self._reading.has_other = True
-            if self.mend is not None and _BEGUN.match(event.data):
-                return [Unreadable(reason="an event is cut off", start=event.start, end=event.end)]
+            if is_cut and _BEGUN.match(event.data):
+                return [Unreadable(reason="an event is cut off", start=event.start, end=event.end, is_cut=True)]
             return self._outside(event)
         return []
 
@@ -203,7 +207,7 @@ def _is_nameless(event: ModelEvent) -> bool:
     return isinstance(event, CallStarted) and not event.name
 
 
-def _is_json(data: bytes) -> bool:
+def _is_json(data: bytes | str) -> bool:
     try:
         read_json(data)
     except ValueError:

@@ -10,25 +10,29 @@ from tests.chat.infer.forms import FORMS, User
 from tests.chat.infer.test_telling import SSE, told
 from tests.chat.infer.world import World
 from tui_host.capture.ending import CUT, Ending
-from tui_host.capture.record import Draft, Head
+from tui_host.capture.record import NOT_KNOWN, Draft, Head
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.infer.asking.gaps import MARK
 from tui_host.errors import JSON
 
 BROKE_OFF = f"the answer broke off: {CUT}"
 UNREAD = f"nothing of the answer can be read: {CUT}"
+IN_A_FILE = Head(headers=((NOT_KNOWN, "status and headers"), *SSE.headers))
+CUT_IN_IT = Ending(reason="cut by peer", error=CUT)
 
 
-def chat(pieces: list[str], dialect: str = "openai", head: Head = SSE) -> tuple[str, list[str], list[str]]:
+def chat(
+    pieces: list[str], dialect: str = "openai", head: Head = IN_A_FILE, ending: Ending = CUT_IN_IT
+) -> tuple[str, list[str], list[str]]:
     """The words, the calls and the notes that come of the pieces of an answer."""
     world = World()
     model = world.model()
     exchange = model.ask(FORMS[dialect], [User("tell me a story")])
     model.keep(Draft(wire="llm", kind="response", peer="example", exchange=exchange, head=head))
     for piece in pieces:
-        model.keep(Draft(wire="llm", kind="chunk", peer="example", exchange=exchange, data=piece.encode()))
-    ending = Ending(reason="cut by peer", error=CUT).to_bytes()
-    model.keep(Draft(wire="llm", kind="error", peer="example", exchange=exchange, data=ending))
+        data = piece.encode("utf-8", "surrogateescape")
+        model.keep(Draft(wire="llm", kind="chunk", peer="example", exchange=exchange, data=data))
+    model.keep(Draft(wire="llm", kind=ending.kind, peer="example", exchange=exchange, data=ending.to_bytes()))
     items = told(world)[1]
     words = [item.text for item in items if isinstance(item, AnswerItem)]
     calls = [f"{item.tool} {item.asked}" for item in items if isinstance(item, CallItem)]
@@ -42,6 +46,18 @@ def chunk(delta: JSON, reason: str | None = None) -> str:
 
 def said(word: str) -> str:
     return chunk({"content": word})
+
+
+def arguments(text: str) -> str:
+    return chunk({"tool_calls": [{"index": 0, "function": {"arguments": text}}]})
+
+
+CALLED = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "add", "arguments": ""}}]})
+CALL: JSON = {"function": {"name": "add", "arguments": {"a": 1}}}
+OF_OLLAMA = "".join(
+    json.dumps({"message": {"role": "assistant", **said}, "done": done}) + "\n"
+    for said, done in (({"tool_calls": [5, CALL]}, False), ({"content": "the end."}, True))
+)
 
 
 def events(*pieces: str) -> list[str]:
@@ -79,11 +95,7 @@ def test_behind_the_last_words_there_is_no_mark_as_the_chat_says_that_it_broke_o
 
 
 def test_the_arguments_of_a_call_of_which_a_piece_is_cut_are_none_that_are_whole() -> None:
-    def arguments(text: str) -> str:
-        return chunk({"tool_calls": [{"index": 0, "function": {"arguments": text}}]})
-
-    begun = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "add", "arguments": ""}}]})
-    cut = arguments("2")[:60]
+    begun, cut = CALLED, arguments("2")[:60]
     pieces = (begun, arguments('{"a":1'), cut, arguments("3}"))
     assert chat(events(*pieces))[1] == [f'add {{"a":1{MARK}3}}']
     assert chat(events(begun, cut))[1] == [f"add {MARK}"]
@@ -105,7 +117,7 @@ def test_an_error_of_the_provider_stays_one_where_something_is_cut_behind_it() -
 
 def test_a_body_that_is_cut_says_what_it_says_up_to_there() -> None:
     body = json.dumps({"id": "c1", "choices": [{"index": 0, "message": {"role": "assistant", "content": "Once upon"}}]})
-    head = Head(headers=(("content-type", "application/json"),))
+    head = Head(headers=((NOT_KNOWN, "status and headers"), ("content-type", "application/json")))
     assert chat([body[: body.index(" upon")]], head=head) == ("Once", [], [BROKE_OFF])
 
 
@@ -115,3 +127,28 @@ def test_of_a_call_whose_name_is_cut_nothing_is_shown() -> None:
     piece = json.dumps({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta"}})
     pieces = [f"event: content_block_start\ndata: {begun[:90]}...\n\n", f"data: {piece[:75]}...\n\n"]
     assert chat(pieces, "anthropic") == ("", [], [UNREAD])
+
+
+@pytest.mark.parametrize("strange", ["ping", '"ping"', "[]", "1", "[1"])
+@pytest.mark.parametrize(
+    ("head", "ending", "notes"), [(SSE, Ending(), []), (IN_A_FILE, Ending(), []), (IN_A_FILE, CUT_IN_IT, [BROKE_OFF])]
+)
+def test_what_a_service_sends_beside_its_answer_is_no_place_where_something_is_cut(
+    strange: str, head: Head, ending: Ending, notes: list[str]
+) -> None:
+    words = events(said("Once, "), strange, said("the end."))
+    assert chat(words, head=head, ending=ending) == ("Once, the end.", [], notes)
+    call = events(CALLED, arguments('{"a":1'), strange, arguments(',"b":2}'))
+    assert chat(call, head=head, ending=ending)[:2] == ("", ['add {"a":1,"b":2}'])
+
+
+def test_what_is_broken_in_an_answer_that_was_heard_itself_is_none_either() -> None:
+    broken = events(said("Once, "), MIDDLE[:AT], said("the end."))
+    for ending in (Ending(), Ending(reason="closed by host")):
+        assert chat(broken, head=SSE, ending=ending)[0] == "Once, the end."
+
+
+@pytest.mark.parametrize(("head", "ending"), [(SSE, Ending()), (IN_A_FILE, CUT_IN_IT)])
+def test_what_can_be_read_beside_something_that_cannot_is_read_once(head: Head, ending: Ending) -> None:
+    assert chat([OF_OLLAMA], "ollama", head, ending)[:2] == ("the end.", ['add {"a": 1}'])
+    assert chat(events(said("On\udce4ce, "), said("the end.")), head=head, ending=ending)[0] == "On\ufffdce, the end."

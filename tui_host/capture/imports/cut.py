@@ -23,18 +23,20 @@ from tui_host.errors import JSON
 
 OTHERS = "lines that are cut off"
 _BEGUN = re.compile(rb"\[?\s*\{\s*[\"']")
-_MARK = re.compile(r"""[{}\[\],]|"[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?""", re.DOTALL)
+_MARK = re.compile(r"""[{}\[\],]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?""", re.DOTALL)
 """A bracket, a comma, or a text; one without an end goes to that of all."""
-_IS_WHOLE = re.compile(r"""("|')(?:[^\\]|\\.)*\1""", re.DOTALL)
 _WORDS = re.compile(
     r"""["'](?:content|text|thinking|reasoning(?:_content)?|refusal|delta|arguments|partial_json)["']\s*:\s*"""
 )
 _WRITTEN = re.compile(rf"{_WORDS.pattern}\Z")
 """Before what a model wrote: a piece of that is a piece, as one of a name or of an id is not."""
 _NAME_MOST = 40
-_TAIL = re.compile(r"(?:\.{3,}|…+)\s*(?:[\[(<{（【][^\n]{0,60}[\])>}）】])?\s*\Z|\ufffd\Z")
-"""What a logger writes where it cuts something off; or the rest of a character."""
-_HALF_CHARACTER = re.compile(r"(?:\\ud[89abAB][0-9a-fA-F]{2})?(?:\\u?[0-9a-fA-F]{0,3})?\Z")
+_NOTE_MOST = 62
+_NOTE_BEGINS, _NOTE_ENDS = frozenset("[(<{（【"), tuple("])>}）】")
+"""What may stand in brackets behind the dots that a logger writes where it cuts something off."""
+_ESCAPE_MOST = 6
+_HALF_ESCAPE = re.compile(r"\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}))?")
+"""Of an escape what may stand at the end of a text that was cut, and is no character: its beginning, or the first of the two that one takes."""
 _OF_A_REQUEST = BESIDE_MESSAGES | {
     "model",
     "messages",
@@ -191,7 +193,7 @@ def closed(text: str, *, has_half_texts: bool = False) -> str:
                 end = found.end()
             case ",":
                 end = found.start()
-            case _ if has_half_texts and _IS_WHOLE.fullmatch(found[0]) is None:
+            case _ if has_half_texts and not _is_whole(found[0]):
                 half = _half(text, found.start(), found.end())
             case _:
                 continue
@@ -204,5 +206,41 @@ def _half(text: str, begin: int, end: int) -> str:
     """A text up to where one in it, that has no end, was cut off, and its end; empty where that is not a piece of what a model wrote."""
     if _WRITTEN.search(text, max(begin - _NAME_MOST, 0), begin) is None:
         return ""
-    said = _TAIL.sub("", text[begin + 1 : end])
-    return text[: begin + 1] + _HALF_CHARACTER.sub("", said) + text[begin]
+    return text[: begin + 1] + _without_half_escape(_without_tail(text[begin + 1 : end])) + text[begin]
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text that `_MARK` found has its end."""
+    return len(text) > 1 and text[-1] == text[0] and not _is_escaped(text, len(text) - 1)
+
+
+def _is_escaped(text: str, at: int) -> bool:
+    """Whether the backslash before a place, if there is one, is none that another one escapes."""
+    begin = at
+    while begin and text[begin - 1] == "\\":
+        begin -= 1
+    return (at - begin) % 2 == 1
+
+
+def _without_tail(said: str) -> str:
+    """A text without what a logger writes where it cuts something off, or without the rest of a character."""
+    bare = said.rstrip()
+    ends = [len(bare)]
+    if bare.endswith(_NOTE_ENDS):
+        begin = max(len(bare) - _NOTE_MOST, bare.rfind("\n") + 1, 0)
+        ends = [at for at in range(begin, len(bare) - 1) if bare[at] in _NOTE_BEGINS] + ends
+    for end in ends:
+        dotted = bare[:end].rstrip()
+        if dotted.endswith(("...", "…")):
+            return dotted.rstrip(dotted[-1])
+    return said.removesuffix("\ufffd")
+
+
+def _without_half_escape(said: str) -> str:
+    """A text without an escape at its end of which the rest is missing; of one that is a backslash itself nothing is."""
+    for _ in range(2):  # a character may take two
+        at = said.rfind("\\", max(len(said) - _ESCAPE_MOST, 0))
+        if at < 0 or not _is_escaped(said, at + 1) or _HALF_ESCAPE.fullmatch(said, at) is None:
+            return said
+        said = said[:at]
+    return said

@@ -10,11 +10,9 @@ from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.imports.seen import Moment, Notes, Seen
 from tui_host.capture.imports.single import piece_of
 from tui_host.capture.imports.stream import Stream
-from tui_host.capture.record import MISSING, Draft, Head, Kind
+from tui_host.capture.record import MISSING, NOT_KNOWN, Draft, Head, Kind
 from tui_host.errors import JSON
 
-NOT_KNOWN = "(not in the file)"
-"""Stands among the headers, where no header has such a name, and says what of a head is not known."""
 NO_HEAD = "method, address and headers: the file has the body alone"
 NO_HEADERS = "headers: the file has the body and the address alone"
 NO_REQUEST = "the request: the file has the answer alone"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.ending import CUT, kept_in_words, read_ending
-from tui_host.capture.record import MISSING, Head, Record
+from tui_host.capture.record import MISSING, NOT_KNOWN, Head, Record
 from tui_host.chat.infer.asking.gaps import MARK, Gaps
 from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.chat.infer.asking.history import Heard
@@ -80,15 +80,16 @@ class Asking:
         self.host = host_asking(head.headers, system, opening)
         self.agent = agent_of(head.headers)
         self.model = model_asked(head.url or "", request.around)
-        self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
+        self.fold = self._begun()
         self._is_guessed = (head.method is None or not body) and not (self.model or system or request.offered)
         taught = "\n".join(each.text for each in self.messages if each.role == "model") if self._is_guessed else system
         self.protocol = protocol_of(taught, self.messages)
         self.offers = Offers(self.offered, self.protocol, self.system_pieces, self.messages, body)
         self._dialect = dialect
         self._reader: Reader = reader_of(self.protocol, system, self.host)
-        self._decoder = self._decoder_of("")
-        self._gaps = Gaps()
+        self._decoder: Decoder = dialect.decoder("")
+        self._gaps: Gaps | None = None
+        self._pieces: list[bytes] | None = None
         self._coding = decoder(None)
         self._refusal: ResponseWords | None = None
         self._broken = ""
@@ -107,7 +108,8 @@ class Asking:
             case "response":
                 head = draft.head or Head()
                 self.status, self.has_answer = head.status or 0, True
-                self._decoder = self._decoder_of(head.value("content-type"))
+                self._decoder = self._dialect.decoder(head.value("content-type"))
+                self._pieces = [] if head.value(NOT_KNOWN) else None  # no one but who writes files cuts within them
                 if self.status >= 300:
                     self._refusal = ResponseWords(dialect=self._dialect.name, status=self.status, headers=head.headers)
             case "chunk":
@@ -118,7 +120,9 @@ class Asking:
                 self.is_missing, self.lacks = ending.reason == MISSING, kept_in_words(ending)
                 self._broken = ending.error or ("" if ending.reason in {"complete", MISSING} else ending.reason)
                 self.is_cut = ending.error == CUT
-                self._take(self._finished())
+                if self.is_cut and self._pieces is not None:
+                    self._read_as_cut(self._pieces)
+                self._take(self._decoder.finish())
                 for event in self._reader.finish():
                     self.fold.add(event)
                 self._forget()
@@ -142,6 +146,8 @@ class Asking:
             return
         self._ends.append(self._size)
         self._times.append(at_ns)
+        if self._pieces is not None:
+            self._pieces.append(plain)
         self._take(self._decoder.feed(plain))
 
     def _learn(self, plain: bytes) -> None:
@@ -155,25 +161,28 @@ class Asking:
         self._reader = reader_of(self.protocol, "", self.host)
 
     def _take(self, events: Sequence[ModelEvent]) -> None:
-        for event in self._gaps.mark(events):
+        for event in events if self._gaps is None else self._gaps.mark(events):
             for read in self._reader.feed(event):
                 self.fold.add(read)
 
-    def _decoder_of(self, content_type: str) -> Decoder:
-        found = self._dialect.decoder(content_type)
-        if isinstance(found, BodyDecoder):
-            found.mend = _mended
-        return found
+    def _begun(self) -> Fold:
+        return Fold(provider=self.peer, model=self.model, call_id=str)
 
-    def _finished(self) -> Sequence[ModelEvent]:
+    def _read_as_cut(self, pieces: Sequence[bytes]) -> None:
+        """Read once more what came, as it turned out at its end that whoever wrote the file cut it: what is left of each event, with marks."""
+        self.fold = self._begun()
+        system = "\n\n".join(piece.text for piece in self.system_pieces)
+        self._reader = reader_of(self.protocol, system, self.host)
+        self._decoder, self._gaps = self._dialect.decoder(""), Gaps()
         if isinstance(self._decoder, BodyDecoder):
-            self._decoder.is_cut = self.is_cut
-        return self._decoder.finish()
+            self._decoder.mend = _mended
+        for piece in pieces:
+            self._take(self._decoder.feed(piece))
 
     def _forget(self) -> None:
         """Let go of what only an answer that grows needs: a story holds many that do not."""
         self.calls()  # which are kept with their times
-        self._ends, self._times = [], []
+        self._ends, self._times, self._pieces = [], [], None
 
     @property
     def is_unheard(self) -> bool:
@@ -264,7 +273,8 @@ class Asking:
 
     def is_worded_as(self, message: Heard) -> bool:
         """Whether what a message says beside calls is what this answer does, or how it begins; a host may leave it out."""
-        written, own = _bare(message.text), _bare((self.fold.text or self.fold.thinking).partition(MARK)[0])
+        answered = self.fold.text or self.fold.thinking
+        written, own = _bare(message.text), _bare(answered.partition(MARK)[0] if self.is_cut else answered)
         for each in self.fold.calls if written else ():  # where they stand in the text
             written = written.replace(_bare(each.call.written), "")
         return not written or (bool(own) and (own[:_ALIKE] in written or written[:_ALIKE] in own))

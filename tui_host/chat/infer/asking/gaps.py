@@ -12,7 +12,7 @@ MARK = "[…cut off…]"
 
 
 class Gaps:
-    """Puts a mark before what comes next behind an event that cannot be read.
+    """Puts a mark before what comes next behind an event that was cut; only for an answer of which that is known.
 
     Behind the last there is none, as it is told there how the answer ended; but for a call's arguments that are no whole value.
     """
@@ -27,7 +27,7 @@ class Gaps:
         for event in events:
             match event:
                 case Unreadable():
-                    self._is_open = True
+                    self._is_open |= event.is_cut
                 case CallStarted():
                     yield from self._start(event)
                 case TextDelta() | ThinkingDelta() | CallArguments():
@@ -53,7 +53,9 @@ class Gaps:
             if self._call is None:
                 yield event
                 return  # of a call whose beginning is not there, which nobody shows
-            self._arguments = [event.text] if event.anew else [*self._arguments, event.text]
+            if event.anew:
+                self._arguments.clear()
+            self._arguments.append(event.text)
         is_marked = self._is_open and bool(event.text) and not (isinstance(event, CallArguments) and event.anew)
         self._is_open &= not event.text
         yield replace(event, text=f"{MARK}{event.text}") if is_marked else event
