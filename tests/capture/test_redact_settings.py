@@ -11,6 +11,7 @@ from tui_host.capture.redact import Redactor
 from tui_host.capture.redact_bodies import without_keys
 
 KEY = "sk-0a1b2c3d4e5f60718293"
+UUID = "550e8400-e29b-41d4-a716-446655440000"
 JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2MybFRjIn0.2oW9"
 
 
@@ -113,6 +114,7 @@ def asked(**beside: object) -> bytes:
         ({"extra_body": {"key": KEY, "n": 5}}, {"extra_body": {"key": "⟨secret:key⟩", "n": 5}}),
         ({"metadata": {"token": KEY}}, {"metadata": {"token": "⟨secret:token⟩"}}),
         ({"a": [{"b": {"pw": KEY}}]}, {"a": [{"b": {"pw": "⟨secret:pw⟩"}}]}),
+        ({"metadata": {"ark_api_key": UUID}}, {"metadata": {"ark_api_key": "⟨secret:ark_api_key⟩"}}),
         ({"vertex_credentials": '{"a": 1}'}, {"vertex_credentials": "⟨secret:vertex_credentials⟩"}),
     ],
 )
@@ -144,12 +146,27 @@ SCHEMA = {"type": "object", "properties": {"key": {"type": "string", "examples":
         {"metadata": {"user_id": KEY, "session_id": KEY, "key": "PROJ-17", "cache_key": KEY, "token": "yes"}},
         {"metadata": {"object_key": "reports/2024-11-22/v2/summary-17.txt", "token_type": KEY}},
         {"vertex_credentials": "/home/me/vertex-17.json", "app_password": "$PASSWORD"},
+        {"metadata": dict.fromkeys(("thread_key", "user_key", "object_key", "trace_token", "key", "token"), UUID)},
+        {
+            "metadata": dict.fromkeys(
+                ("thread_key", "request_key", "eos_token", "signature", "user_account_key"), KEY[3:]
+            )
+        },
+        {"metadata": {"key": UUID.replace("-", ""), "token": f"thread-{UUID}", "pw": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}},
+        {"metadata": {"key": "uploads/v2/p1/q3/s4/image1.png", "token": "report1-v2-p3-x4-final-of-2024.pdf"}},
+        {"metadata": {"reset_password": "not allowed in this form", "user_password": "此处不允许修改密码"}},
+        {"metadata": {"reset_password": "https://a.example/reset-17"}},
+        {"chat_history": [{"tool_calls": [{"name": "get", "parameters": {"token": KEY, "user_api_key": KEY}}]}]},
+        {"tool_results": [{"call": {"parameters": {"token": KEY}}, "outputs": [{"key": KEY}]}]},
+        {"output": [{"key": KEY}], "parameters": {"token": KEY}},
         {"usage": {"include": True}, "max_output_tokens": "17", "stop_token": "<|end|>", "session": KEY},
     ],
 )
 def test_what_is_said_and_what_tools_are_called_with_is_kept_as_it_is(beside: dict[str, object]) -> None:
     body = asked(**beside)
-    assert without_keys(body, lambda _name, _value: None) == (body, ())
+    learned: list[str] = []
+    assert without_keys(body, lambda _name, value: learned.append(value)) == (body, ())
+    assert not learned
 
 
 def test_the_call_of_a_tool_and_its_settings_stay_where_a_key_stands_beside_them() -> None:

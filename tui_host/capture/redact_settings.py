@@ -1,7 +1,7 @@
 """Keys in a request to a model beside what is said: in its settings, and in what is told of who asks. Source: DESIGN, Contract, Secrets.
 
-There a name that sounds like a key's is one's, where its value is a key's too. In what is said, and in what tools are called with, the same
-names are anything: that is what people want to read.
+There a name that says to what it is the key is one's, and `key` or `token` alone where the value can be nothing else: what else is so named
+is an id as often, by which people follow what passes. In what is said, and in what tools are called with, the same names are anything.
 """
 
 from __future__ import annotations
@@ -12,17 +12,30 @@ from collections.abc import Iterator, Mapping
 from tui_host.capture.enclosed import TEXT
 from tui_host.capture.redact_taking import SPACE, Taking, decoded, read
 from tui_host.errors import JSON
-from tui_host.settings.credentials import is_by_chance, is_credential_key, is_somebodys_key
-from tui_host.settings.credentials_places import is_given
+from tui_host.settings.credentials import is_credential_key, is_of_words, is_somebodys_key
+from tui_host.settings.credentials_places import TELLING_FROM, is_given
 
 _NAME = re.compile(rb'"([\w.-]{1,100}+)"' + SPACE + b":" + SPACE + b'"')
 _MEMBER = re.compile(rb'"([\w.-]{1,100}+)"(' + SPACE + b":" + SPACE + b")" + TEXT, re.DOTALL)
 _SAID = frozenset(
     ("messages", "message", "input", "inputs", "contents", "content", "prompt", "prompts", "history", "documents")
-) | {"system", "systemInstruction", "system_instruction", "instructions", "suffix", "query", "text"}
+) | {"chat_history", "system", "systemInstruction", "system_instruction", "instructions", "suffix", "query", "text"}
 """What is said to a model, in whatever dialect."""
-_OF_TOOLS = frozenset(("tools", "functions", "arguments", "args", "response_format", "format", "schema", "json_schema"))
+_OF_TOOLS = frozenset(
+    ("tools", "functions", "arguments", "args", "response_format", "format", "schema", "json_schema", "parameters")
+) | {"tool_calls", "function_call", "tool_results", "result", "results", "output", "outputs"}
 """What tools are called with, and what they, or an answer, may look like."""
+_ALONE = frozenset(("key", "token", "pw", "pwd"))
+"""What may be anything, if nothing stands before it."""
+_DOUBTFUL = re.compile(r".*(?:account|subscription)[_.-]?key", re.IGNORECASE)
+"""What may as well be an id, of which one has many."""
+_KEY = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.~+-]+=*", re.ASCII)
+_RUN = re.compile(r"[A-Za-z0-9]{16,}")
+_HEX = re.compile(r"[0-9A-Fa-f-]+|.*[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}.*")
+"""Ids and digests: UUIDs, also without hyphens or in a longer id, and what hashes make."""
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_WORDS = re.compile(r"(?!\s*\{|-----BEGIN).*\s.*|.*[^\x00-\x7f].*|[^/?#\s]*://.*", re.DOTALL)
+"""What tells a person something, in any script, and a URL; no file of a key as JSON or PEM."""
 _DEPTH = 8
 
 
@@ -66,9 +79,16 @@ def _keys(value: JSON, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _is_key(name: str, value: str) -> bool:
-    if not is_credential_key(name):
+    if name.lower() in _ALONE or _DOUBTFUL.fullmatch(name):
+        return is_credential_key(name) and _is_by_form(value)
+    return is_somebodys_key(name) and is_given(name, value) and not _WORDS.fullmatch(value)
+
+
+def _is_by_form(value: str) -> bool:
+    """Whether a value is clearly a key, whatever it is called: long, letters and digits by chance, and nobody's id or digest."""
+    if len(value) < TELLING_FROM or not _KEY.fullmatch(value) or _HEX.fullmatch(value) or _ULID.fullmatch(value):
         return False
-    return is_by_chance(value) or (is_somebodys_key(name) and is_given(name, value))
+    return not all(map(is_of_words, _RUN.findall(value)))
 
 
 def _text(raw: bytes) -> str:
