@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -267,3 +268,32 @@ def test_a_list_of_the_lines_of_a_stream_is_that_stream() -> None:
     reading = read([File(name="a.log", data=f"asked {json.dumps(CHAT)}\nsaid {lines!r}\n".encode())], WIRES)
     found = b"".join(each.draft.data for each in reading.seen if each.draft.kind == "chunk")
     assert [line for line in found.split(b"\n") if line] == lines
+
+
+@pytest.mark.parametrize("kind", ["bytes", "texts", "JSON"])
+def test_a_list_of_very_many_chunks_takes_little_memory_and_nothing_is_missing(kind: str) -> None:
+    pieces = ["data: x", *("ab" for _ in range(60_000)), "it's 😀", *("c" for _ in range(60_000))]
+    written = json.dumps(pieces) if kind == "JSON" else repr([each.encode() for each in pieces])
+    line = (repr(pieces) if kind == "texts" else written).encode()
+    tracemalloc.start()
+    try:
+        found = printed(line, len(line))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found is not None
+    assert found.data.decode() == "".join(pieces)
+    assert (found.end, found.has_end) == (len(line), True)
+    assert peak < 16 << 20
+
+
+def test_a_long_list_of_lines_has_each_in_its_own() -> None:
+    pieces = [f"data: {number}" for number in range(5_000)]
+    line = repr(pieces).encode()
+    found = printed(line, len(line))
+    assert found is not None
+    assert found.data.decode() == "\n".join(pieces)
+    late = repr([*pieces, "rest"]).encode()
+    found = printed(late, len(late))
+    assert found is not None
+    assert found.data.decode() == "".join([*pieces, "rest"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tui_host.capture.imports.seen import read_value
@@ -17,6 +18,8 @@ MOST = 16 << 20
 """Bytes of one."""
 _LOOKS = (1 << 12, 1 << 16, MOST)
 """In so many the end of one is looked for: a list may have thousands."""
+_AT_ONCE = 1 << 14
+"""Bytes of a list that are read at once: Python's parser takes up to a kilobyte for each piece, be it of one character."""
 TRIES = 5
 """How many in a line are looked at."""
 BEGIN = re.compile(rb"(?<![\w'\"\\])[bB]?(['\"])")
@@ -81,18 +84,42 @@ def printed(line: bytes, most: int) -> Printed | None:
 def _list(line: bytes, begin: int, at: int, first: bytes | str) -> Printed:
     """What a list of texts or bytes says together, of which the first ends at a place: the chunks of a stream, or its lines."""
     last, first_end = at, at
+    parts: list[tuple[int, int]] = []
+    start = begin
     while found := _NEXT.match(line, last):
         last = _end(line, found.end(), found[1])
         if last < 0:
             break
+        if at - start >= _AT_ONCE:
+            parts.append((start, at))
+            start = found.start(2)
         at = last
-    pieces = _several(b"[%s]" % line[begin:at]) if first_end < at <= begin + MOST else []
-    if not pieces:
-        pieces, at = [_bytes(first)], first_end
+    parts.append((start, at))
+    data = _joined(line, parts) if first_end < at <= begin + MOST else None
+    if data is None:
+        data, at = _bytes(first), first_end
     close = _CLOSE.match(line, at)
-    are_lines = all(_OF_A_WIRE.match(piece) for piece in pieces) and not any(piece.endswith(b"\n") for piece in pieces)
-    data = (b"\n" if are_lines else b"").join(pieces)
     return Printed(begin, close.end() if close else at, data, is_of_a_wire=True, has_end=close is not None)
+
+
+def _joined(line: bytes, parts: Sequence[tuple[int, int]]) -> bytes | None:
+    """What the parts of a list say together, of which each is some of its texts; None where one of them is no list."""
+    for between in (b"\n", b""):
+        data = bytearray()
+        for start, end in parts:
+            pieces = _several(b"[%s]" % line[start:end])
+            if not pieces:
+                return None
+            if between and not all(map(_is_line, pieces)):
+                break
+            data += (between if data else b"") + between.join(pieces)
+        else:
+            return bytes(data)
+    return None
+
+
+def _is_line(piece: bytes) -> bool:
+    return _OF_A_WIRE.match(piece) is not None and not piece.endswith(b"\n")
 
 
 def _several(literal: bytes) -> list[bytes]:
