@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
 from tui_host.capture.session import SessionInfo, rfc3339
@@ -34,6 +34,7 @@ _ESCAPED = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u
 """What a terminal acts on, a reader of lines may split at, or UTF-8 cannot say; JSON's own escapes cover the rest."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_Known = TypeVar("_Known")
 
 
 def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
@@ -96,13 +97,44 @@ def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
         TuiHostError: It is not a record's line.
     """
     try:
-        value: JSON = json.loads(line)
+        value = load_line(line)
         if not isinstance(value, Mapping):
-            raise TypeError("not an object")  # noqa: TRY301 - told below, with the line
+            raise TypeError("it is no object")  # noqa: TRY301 - told below, with the line
         return _record(value, session), value.get("preamble") is True
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError, binascii.Error) as error:
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
         where = line[:60].decode("utf-8", "replace")
         raise TuiHostError(f"this is not a record: {in_words(error)}", where, "export it again") from error
+
+
+def load_line(line: bytes) -> JSON:
+    """What a line says as JSON.
+
+    Raises:
+        ValueError: It is none, or has a number of more digits than Python computes with.
+        RecursionError: It goes deeper than a parser may.
+    """
+    try:
+        value: JSON = json.loads(line)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError as error:
+        raise ValueError("a number in it is too long") from error
+    return value
+
+
+def read_time(value: Mapping[str, JSON], name: str) -> int:
+    """The nanoseconds since 1970 that a member tells as a time.
+
+    Raises:
+        ValueError: It tells none; in words for a person.
+    """
+    try:
+        moment = datetime.fromisoformat(_required_text(value, name))
+    except ValueError as error:
+        raise ValueError(f"its {name} is no time") from error
+    if moment.tzinfo is None:
+        raise ValueError(f"its {name} has no time zone")
+    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def in_words(error: Exception) -> str:
@@ -111,11 +143,9 @@ def in_words(error: Exception) -> str:
         case UnicodeDecodeError():
             return "it is no text"
         case json.JSONDecodeError():
-            return f"it is no JSON from its byte {error.pos} on" if error.pos else "it is no JSON"
+            return f"it is no JSON from its character {error.pos + 1} on" if error.pos else "it is no JSON"
         case RecursionError():
             return "it is nested too deeply"
-        case KeyError():
-            return f"it has no {error.args[0]}"
         case _:
             return f"{error}"
 
@@ -160,12 +190,11 @@ def _text(draft: Draft) -> str | None:
 
 def _record(value: Mapping[str, JSON], session: str | None) -> Record:
     turn, call = _number_or_none(value, "turn"), _text_or_none(value, "call")
-    direction = _text_or_none(value, "direction")
     draft = Draft(
-        wire=_WIRES[_required_text(value, "wire")],
-        kind=_KINDS[_required_text(value, "kind")],
+        wire=_one_of(_WIRES, value, "wire"),
+        kind=_one_of(_KINDS, value, "kind"),
         peer=_text_or_none(value, "peer") or "",
-        direction=None if direction is None else _DIRECTIONS[direction],
+        direction=None if _text_or_none(value, "direction") is None else _one_of(_DIRECTIONS, value, "direction"),
         place=Place(
             session=None if turn is None and call is None else session,
             turn=turn,
@@ -175,7 +204,7 @@ def _record(value: Mapping[str, JSON], session: str | None) -> Record:
         connection=_text_or_none(value, "connection"),
         exchange=_text_or_none(value, "exchange"),
         head=_parsed_head(value.get("head")),
-        data=base64.b64decode(_text_or_none(value, "data") or "", validate=True),
+        data=_data(value),
         encoding=_text_or_none(value, "encoding"),
         malformed=_text_or_none(value, "malformed"),
         redacted=tuple(map(_redaction, _sequence(value.get("redacted")))),
@@ -183,7 +212,7 @@ def _record(value: Mapping[str, JSON], session: str | None) -> Record:
     return Record(
         capture=_required_text(value, "capture"),
         seq=_number_or_none(value, "seq") or 0,
-        time_ns=_time_ns(_required_text(value, "time")),
+        time_ns=read_time(value, "time"),
         mono_ns=_number_or_none(value, "mono"),
         draft=draft,
     )
@@ -193,6 +222,8 @@ def _parsed_head(value: JSON) -> Head | None:
     if not isinstance(value, Mapping):
         return None
     pairs = [tuple(map(str, _sequence(pair))) for pair in _sequence(value.get("headers"))]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError("a header in it is no name with a value")
     return Head(
         method=_text_or_none(value, "method"),
         url=_text_or_none(value, "url"),
@@ -203,7 +234,7 @@ def _parsed_head(value: JSON) -> Head | None:
 
 def _redaction(value: JSON) -> Redaction:
     if not isinstance(value, Mapping):
-        raise TypeError("a redaction is an object")
+        raise TypeError("a redaction in it is no object")
     return Redaction(
         where="head" if value.get("where") == "head" else "data",
         name=_required_text(value, "name"),
@@ -211,8 +242,18 @@ def _redaction(value: JSON) -> Redaction:
     )
 
 
-def _time_ns(text: str) -> int:
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1) * 1000
+def _data(value: Mapping[str, JSON]) -> bytes:
+    try:
+        return base64.b64decode(_text_or_none(value, "data") or "", validate=True)
+    except ValueError as error:
+        raise ValueError("its data is no base64") from error
+
+
+def _one_of(known: Mapping[str, _Known], value: Mapping[str, JSON], name: str) -> _Known:
+    found = known.get(_required_text(value, name))
+    if found is None:
+        raise ValueError(f"its {name} is none that is known")
+    return found
 
 
 def _sequence(value: JSON) -> Sequence[JSON]:
@@ -220,9 +261,11 @@ def _sequence(value: JSON) -> Sequence[JSON]:
 
 
 def _required_text(value: Mapping[str, JSON], name: str) -> str:
+    if name not in value:
+        raise TypeError(f"it has no {name}")
     text = value[name]
     if not isinstance(text, str):
-        raise TypeError(f"{name} is a text")
+        raise TypeError(f"its {name} is no text")
     return text
 
 

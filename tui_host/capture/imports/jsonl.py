@@ -11,10 +11,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from heapq import merge
 
-from tui_host.capture.exports.jsonl import FORMAT, in_words, parse
+from tui_host.capture.exports.jsonl import FORMAT, in_words, load_line, parse, read_time
 from tui_host.capture.imports.elements import BrokenError, Data, members
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Progress, Seen, unreadable
 from tui_host.capture.record import Record
@@ -33,7 +32,6 @@ _CAPTURE = re.compile(rb'\{"capture":"([A-Za-z0-9._-]{1,100})","seq":')
 _PREAMBLE = b',"preamble":true}'
 _SEQ_MOST = 1 << 40
 _NUMBER_MOST = 1 << 62
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SOURCES = ("chat", "ask", "tap", "import")
 
 
@@ -68,8 +66,7 @@ def sessions_of(file: File) -> Sequence[SessionInfo]:
 
 def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
     try:
-        value: JSON = json.loads(line)
-        head = mapping(value)
+        head = mapping(load_line(line))
         if head.get("tui_host") != FORMAT:
             what = f"this version reads form {FORMAT} of record lines, not {short(head.get('tui_host'))}"
             raise unreadable(file, what, f"line {number}")
@@ -259,8 +256,8 @@ def _session(value: Mapping[str, JSON]) -> SessionInfo:
     return SessionInfo(
         id=identity,
         title=_text(value, "title"),
-        created_ns=_time_ns(_text(value, "created")),
-        updated_ns=_time_ns(_text(value, "updated")),
+        created_ns=_time_ns(value, "created"),
+        updated_ns=_time_ns(value, "updated"),
         turns=turns,
         source=source,
         live=False,
@@ -276,8 +273,8 @@ def _text(value: Mapping[str, JSON], name: str) -> str:
     return text
 
 
-def _time_ns(text: str) -> int:
-    told_ns = (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1) * 1000
+def _time_ns(value: Mapping[str, JSON], name: str) -> int:
+    told_ns = read_time(value, name)
     if not 0 <= told_ns < _NUMBER_MOST:
         raise ValueError("a time is out of range")
     return told_ns
