@@ -92,6 +92,9 @@ def test_what_was_stopped_may_have_been_sent(words: str) -> None:
     [
         "[use_mcp_tool for 'box'] is what I'd like to see",
         "Why? The user denied this operation.",
+        "It says [use_mcp_tool for 'box'] The user denied this operation.",
+        "[use_mcp_tool for 'box'] The user denied this operation. What does that mean, and who was it?",
+        "[use_mcp_tool for 'box'] The user denied this operation.\nI read that in the log.",
         "The user denied this operation, says my app's log. Why?",
         "User did not allow cookies: how do I handle that?",
         "User rejected the tool in my test, fix it",

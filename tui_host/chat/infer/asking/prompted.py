@@ -45,19 +45,20 @@ _READS = "access_mcp_resource"
 _HERMES = "hermes"
 _TAGGED = Form(r"<tool_response>(?P<told>.*?)", r"</tool_response>(?P<name>)")
 """A result in Hermes' form, which some hosts tell in a message of the vendor's for results."""
-_TELLS = rf"(?:Result:|(?=[^\n]{{0,200}}?{DENIED}))"
-"""What stands behind what Cline calls a call by: some of those made of it have nothing there before a denial."""
 _SAYS_WHY = r"(?: (?:tool )?(?:call|use))?(?: and provided the following feedback:\s*<feedback>.*?</feedback>)?[.!]?\s*"
 """What may follow a denial that stands alone. Any other words there are a person's, who begins with the same."""
+_SAYS_NO = rf"(?:{DENIAL}{_SAYS_WHY}|[^\n]{{0,40}}?{DENIED}[^\n]{{0,40}}\s*)"
+"""What some of those made of Cline have without the word for a result behind what Cline calls a call by; and nothing else is said there."""
 _RESULTS = (
-    Form(rf"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] {_TELLS}(?P<told>.*?)"
-         rf"(?=\[\w+ for '[^'\n]*'\] {_TELLS}|<environment_details>|\Z)"),
+    Form(r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:(?P<told>.*?)"
+         r"(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)"),
     Form(r"<tool_use_result>\s*<name>(?P<name>[^<]*)</name>\s*<result>(?P<told>.*?)", r"</result>\s*</tool_use_result>"),
     Form(r"Here is the result of mcp tool use `(?P<name>[^`\n]*)`:(?P<told>.*?)(?=Here is the result of mcp tool use `|\Z)"),
     _TAGGED,
     Form(r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)"),
     Form(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)"),
     Form(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z"),
+    Form(rf"\A\s*\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] (?P<told>{_SAYS_NO})(?=<environment_details>|\Z)"),
     Form(rf"\A\s*(?P<name>)(?P<told>{DENIAL}{_SAYS_WHY})(?=<environment_details>|\Z)"),
 )  # fmt: skip
 _NOT_SAID = (
