@@ -11,6 +11,7 @@ from tui_host.capture.redact import Redactor
 from tui_host.capture.redact_bodies import without_keys
 
 KEY = "sk-0a1b2c3d4e5f60718293"
+IN_HEX = "sk-" + "350909dabeaf44db" + "480a04986d23d211"
 UUID = "550e8400-e29b-41d4-a716-446655440000"
 JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2MybFRjIn0.2oW9"
 
@@ -113,6 +114,7 @@ def asked(**beside: object) -> bytes:
         ({"db_password": "correcthorse"}, {"db_password": "⟨secret:db_password⟩"}),
         ({"extra_body": {"key": KEY, "n": 5}}, {"extra_body": {"key": "⟨secret:key⟩", "n": 5}}),
         ({"metadata": {"token": KEY}}, {"metadata": {"token": "⟨secret:token⟩"}}),
+        ({"extra_body": {"key": IN_HEX}}, {"extra_body": {"key": "⟨secret:key⟩"}}),
         ({"a": [{"b": {"pw": KEY}}]}, {"a": [{"b": {"pw": "⟨secret:pw⟩"}}]}),
         ({"metadata": {"ark_api_key": UUID}}, {"metadata": {"ark_api_key": "⟨secret:ark_api_key⟩"}}),
         ({"vertex_credentials": '{"a": 1}'}, {"vertex_credentials": "⟨secret:vertex_credentials⟩"}),

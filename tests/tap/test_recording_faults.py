@@ -340,3 +340,24 @@ def test_where_files_may_not_grow_everything_passes_and_that_is_told_however_soo
 
     assert re.search(r"disk I/O error; no file may have more than (512|1,024) bytes here \(ulimit -f\)", told(process))
     assert process.wait() == 0
+
+
+def _link_to_what_is_not_there(database: Path) -> None:
+    database.symlink_to("/nowhere/tui-host.db")
+
+
+def _folder_for_a_log(database: Path) -> None:
+    database.with_name(f"{database.name}-wal").mkdir()
+
+
+@pytest.mark.parametrize("harm", [_link_to_what_is_not_there, _folder_for_a_log])
+def test_a_place_that_only_looks_free_is_told_however_soon_the_tap_ends(
+    harm: Callable[[Path], None], tmp_path: Path
+) -> None:
+    (folder := tmp_path / "data").mkdir()
+    harm(folder / "tui-host.db")
+    process = start(tap(folder, *ECHO))
+    write(process, [b"{}\n"]).join()
+    assert said(process) == b"{}\n"
+    assert "nothing is recorded" in told(process)
+    assert process.wait() == 0

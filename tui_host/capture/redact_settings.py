@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from tui_host.capture.enclosed import TEXT
 from tui_host.capture.redact_taking import SPACE, Taking, decoded, read
 from tui_host.errors import JSON
-from tui_host.settings.credentials import is_credential_key, is_of_words, is_somebodys_key
+from tui_host.settings.credentials import is_by_chance, is_credential_key, is_somebodys_key
 from tui_host.settings.credentials_places import TELLING_FROM, is_given
 
 _NAME = re.compile(rb'"([\w.-]{1,100}+)"' + SPACE + b":" + SPACE + b'"')
@@ -82,7 +82,7 @@ def _is_by_form(value: str) -> bool:
     """Whether a value is clearly a key, whatever it is called: long, letters and digits by chance, and nobody's id or digest."""
     if len(value) < TELLING_FROM or not _KEY.fullmatch(value) or _HEX.fullmatch(value) or _ULID.fullmatch(value):
         return False
-    return not all(map(is_of_words, _RUN.findall(value)))
+    return any(map(is_by_chance, _RUN.findall(value)))
 
 
 def _text(raw: bytes) -> str:

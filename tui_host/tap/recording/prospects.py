@@ -33,7 +33,12 @@ def are_good(typed: Path | None, environment: Mapping[str, str]) -> bool:
     """
     try:
         path = data_dir(typed, environment) / DATABASE
-        return _may_write_in(path.parent) and (not path.exists() or _is_ours(path))
+        beside = (path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm", "-journal"))
+        return (
+            _may_write_in(path.parent)
+            and (not os.path.lexists(path) or _is_ours(path))  # a link may lead to a place that is not there
+            and all(each.is_file() for each in beside if os.path.lexists(each))
+        )
     except Exception:  # noqa: BLE001 - whatever it is, who opens the database will tell it
         return False
 
