@@ -99,6 +99,18 @@ def test_ids_join_what_is_there_where_some_requests_or_answers_are_not() -> None
     assert "it belongs" in told[0]
 
 
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("lost", range(len(QUESTIONS)))
+def test_an_answer_whose_request_was_lost_stands_alone_and_keeps_none_from_its_own(stream: str, lost: int) -> None:
+    there = [number for number in range(len(QUESTIONS)) if number != lost]
+    requests = [at(1, WORDS["word"](number), asked(QUESTIONS[number])) for number in there]
+    pieces = [[at(1, WORDS["word"](n), each) for each in STREAMS[stream](f"to {QUESTIONS[n]}")] for n in ORDER]
+    found, told = taken(log_of(requests), log_of(in_turn(*pieces)))
+    joined = [(QUESTIONS[number], f"to {QUESTIONS[number]}") for number in there]
+    assert sorted(talks(found)) == sorted([*joined, ("", f"to {QUESTIONS[lost]}")])
+    assert "it belongs" in told[0]
+
+
 COUNTS: tuple[Callable[[int], str], ...] = (
     lambda number: f"#{number + 1}",  # the lines of each file are counted
     lambda number: f"proxy.py:{40 + number}",

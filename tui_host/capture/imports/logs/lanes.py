@@ -117,8 +117,13 @@ class Lanes:
 
     def of(self, key: str) -> Exchanges:
         """The lane for an answer, as things stand."""
-        if key not in self._named and key in self._keys and self._are_names:
-            self._named[key] = self._call(self._new(), key)  # its exchange is over: none of those that go on
+        is_known = key in self._keys or bool(
+            key and self._habits.elsewhere
+        )  # there it was proved that such a word names one
+        if key not in self._named and is_known and self._are_names:
+            self._named[key] = self._call(
+                self._new(), key
+            )  # its exchange is over, or its request lost: none of those that go on
         return self._named.get(key) or self.tangled or self.last
 
     def answering(self, key: str, value: JSON = None) -> Exchanges:
