@@ -50,6 +50,7 @@ def test_a_call_behind_words_in_its_line_is_one_as_other_hosts_run_it(
         "use <tool_use> to call, and </tool_use> behind it",
         "`<tool_use>` is its tag; ```<tool_use>``` too",
         "```xml\n<tool_use>\n  ...\n</tool_use>\n```\nthat is its form",
+        "```<tool_use>``` is its tag\n```xml <tool_use> ... </tool_use>\n```\nand ```<a>```",
         "a <tool_user> is nobody, and <think> nothing <",
         "it ends in <tool_us",
     ],
@@ -70,6 +71,9 @@ def test_a_tag_that_prose_mentions_is_no_call(size: int, words: str) -> None:
         ("```\nls\n\n", ""),
         ("~~~\nls < a\n", "\n~~~\nIs it right?"),
         ("For example:\n```xml\n<!-- a call -->\n", "\n```\nShall I?"),
+        ("```", "``` is the form"),
+        ("So:\n```xml ", "\nand so on\n```\nShall I?"),
+        ("```ls``` lists, as does `", "`"),
     ],
 )
 def test_a_call_in_code_is_one_as_other_hosts_run_it_and_a_mention_in_ours(
@@ -80,6 +84,17 @@ def test_a_call_in_code_is_one_as_other_hosts_run_it_and_a_mention_in_ours(
     assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
     own = read(protocol, before + call + behind, size, host="tui-host")
     assert (said_in(own), calls_in(own)) == (before + call + behind, [])
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize(("protocol", "call"), [("cherry", CHERRY), ("cline", CLINE), ("hermes", HERMES)])
+@pytest.mark.parametrize(("before", "behind"), [("```", "\n```"), ("```", "```"), ("```xml ", "\n```\n"), ("~~~", "")])
+def test_a_fence_that_holds_a_call_alone_may_have_it_in_its_first_line(
+    size: int, protocol: str, call: str, before: str, behind: str
+) -> None:
+    events = read(protocol, f"So:\n{before}{call}{behind}", size)
+    assert said_in(events).strip() == "So:"
+    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
 
 
 @pytest.mark.parametrize("size", [1, 1000])

@@ -6,6 +6,8 @@ import re
 
 FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^\n`]*\n\s*")
 """A fence's first line, and the white space behind it."""
+FENCE_BEGUN = re.compile(r"[ \t]*(`{3,}|~{3,})(?:[^\n`<]*\n\s*|[^\n`<]*(?=<))")
+"""The same where a tag may stand in that line already, behind the marks or the code's kind: up to the tag."""
 FENCE_END = re.compile(r"\s*(`{3,}|~{3,})[ \t]*(?=\n|$)")
 """Its last line, behind whatever white space stands before it."""
 MARKS = "`~"

@@ -29,7 +29,7 @@ from tui_host.llm.events import (
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.ending import Ending
-from tui_host.llm.protocols.fences import FENCE, FENCE_END, FENCE_END_MADE_OF, LONGEST_BLANK, MARKS, Fence
+from tui_host.llm.protocols.fences import FENCE, FENCE_BEGUN, FENCE_END, FENCE_END_MADE_OF, LONGEST_BLANK, MARKS, Fence
 from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, ReadQuestion, TagGrammar
 from tui_host.llm.protocols.held import Line
 from tui_host.llm.protocols.reading import TextReader
@@ -155,8 +155,10 @@ class TagReader(TextReader):
         marks = len(text) - len(text.lstrip(text[0]))
         if not self._line.is_blank or (marks < 3 and (len(text) > marks or self._is_final)):
             return self._say(marks)
-        opening = FENCE.match(text)
+        opening = (FENCE_BEGUN if self._is_anywhere else FENCE).match(text)
         if opening is None:
+            if self._is_anywhere and "`" in text[marks:]:  # code within the line, behind which a call may stand
+                return self._say(marks)
             return self._say(len(text)) if self._is_final or len(text) > LONGEST_BLANK else None
         inside = text[opening.end() :]
         tag = next((tag for tag in self._grammar.tags if inside.startswith(f"<{tag}>")), "")
