@@ -23,11 +23,16 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingDelta:
-    """More of the thinking."""
+    """More of the thinking.
+
+    Attributes:
+        tag: The name of the tag of the text that it stands in; empty where the server tells it apart.
+    """
 
     text: str
     start: int
     end: int
+    tag: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,7 +72,7 @@ class ThinkTags:
             return []
         start, end = self._held_start, self._end
         if self._state == "inside":
-            return [ThinkingDelta(text=held, start=start, end=end)]
+            return [ThinkingDelta(text=held, start=start, end=end, tag=self._close[2:-1])]
         return [TextDelta(text=held, start=start, end=end)]
 
     def _head(self, text: str) -> str:
@@ -95,7 +95,8 @@ class ThinkTags:
             kept = _beginning_of(self._close, text)
             before, self._held = text[: len(text) - kept], text[len(text) - kept :]
         if before:
-            found.append(ThinkingDelta(text=before, start=self._held_start, end=self._end))
+            tag = self._close[2:-1]
+            found.append(ThinkingDelta(text=before, start=self._held_start, end=self._end, tag=tag))
         return rest
 
     def _text(self, text: str, found: list[ModelEvent]) -> str:

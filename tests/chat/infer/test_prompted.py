@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tui_host.chat.infer.asking.prompted import readers_of
-from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta
+from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta, ThinkingDelta
 
 CHERRY = '<tool_use>\n  <name>mcp__box__get</name>\n  <arguments>{"城市": "北京"}</arguments>\n</tool_use>'
 CLINE = (
@@ -25,6 +25,10 @@ def read(protocol: str, text: str, size: int, host: str = "") -> list[ModelEvent
 
 def said_in(events: list[ModelEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def thought_in(events: list[ModelEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, ThinkingDelta))
 
 
 def calls_in(events: list[ModelEvent]) -> list[str]:
@@ -131,3 +135,48 @@ def test_the_result_that_a_model_makes_up_behind_its_call_is_said_where_its_host
     made_up = "\n<tool_use_result><result>晴</result></tool_use_result>\n晴天。"
     events = read("cherry", CHERRY + made_up, size)
     assert (said_in(events), len(calls_in(events))) == (made_up, 1)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize(
+    ("protocol", "call", "tag"),
+    [("cline", CLINE, "thinking"), ("cline", CLINE, "think"), ("cherry", CHERRY, "thinking")],
+)
+def test_a_call_in_thinking_is_one_where_its_host_takes_the_tags_off_for_the_eye_alone(
+    size: int, protocol: str, call: str, tag: str
+) -> None:
+    text = f"<{tag}>1 < 2, so {call} it is</{tag}>\nok"
+    events = read(protocol, text, size)
+    assert (thought_in(events), said_in(events).strip()) == ("1 < 2, so  it is", "ok")
+    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
+    own = read(protocol, text, size, host="tui-host")
+    assert (thought_in(own), said_in(own).strip(), calls_in(own)) == (f"1 < 2, so {call} it is", "ok", [])
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize(
+    ("protocol", "call", "tag"),
+    [("cherry", CHERRY, "think"), ("hermes", HERMES, "think"), ("hermes", HERMES, "thinking")],
+)
+def test_a_call_in_thinking_is_none_where_its_host_takes_it_out_first(
+    size: int, protocol: str, call: str, tag: str
+) -> None:
+    events = read(protocol, f"<{tag}>so {call}</{tag}>\nok", size)
+    assert (thought_in(events), said_in(events).strip(), calls_in(events)) == (f"so {call}", "ok", [])
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_of_calls_in_and_behind_thinking_a_host_of_one_call_runs_the_first(size: int) -> None:
+    second = CLINE.replace("get", "put")
+    events = read("cline", f"<thinking>a{CLINE}b{second}</thinking>c{second}", size)
+    assert (thought_in(events), said_in(events)) == (f"ab{second}", f"c{second}")
+    assert [event.name for event in events if isinstance(event, CallStarted)] == ["box__get"]
+    events = read("cherry", f"<thinking>a{CHERRY}b{CHERRY}</thinking>c{CHERRY}d", size)
+    assert (thought_in(events), said_in(events), len(calls_in(events))) == ("ab", "cd", 3)
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_thinking_that_speaks_of_a_call_holds_none(size: int) -> None:
+    thought = "I use <use_mcp_tool> now, or </think> or <thinking"
+    events = read("cline", f"<thinking>{thought}</thinking>\n{CLINE}", size)
+    assert (thought_in(events), said_in(events).strip(), len(calls_in(events))) == (thought, "", 1)

@@ -55,6 +55,10 @@ def said_in(items: list[Item]) -> list[str]:
         (CHERRY, f"so: `{ONE}` is it", ["so: `", "mcp__box__get", "` is it"]),
         (CLINE, f"x {USE} und dann weiter.", ["x", "box__get", "und dann weiter."]),
         (CLINE, f"<thinking>hm</thinking>{USE}<thinking>so</thinking>", ["", "box__get", "<thinking>so</thinking>"]),
+        (CLINE, f"<thinking>hm {USE} so</thinking>\nok", ["", "box__get", "ok"]),
+        (CLINE, f"<think>hm {USE}", ["", "box__get"]),
+        (CHERRY, f"<thinking>hm {ONE}{ONE}</thinking>ok", ["", "mcp__box__get", "mcp__box__get", "ok"]),
+        (CHERRY, f"<think>hm {ONE}</think>ok", ["ok"]),
     ],
 )
 def test_words_behind_a_call_are_told_in_their_place(system: str, text: str, said: list[str], *, is_live: bool) -> None:

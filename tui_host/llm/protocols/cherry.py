@@ -24,6 +24,7 @@ class CherryGrammar:
     several: bool = True
     streamed: Mapping[str, str] = MappingProxyType({})
     results: Sequence[str] = ("tool_use_result",)
+    heard: Sequence[str] = ("thinking",)  # it takes out <think> before it looks for calls
 
     def ending(self, tag: str) -> Ending:
         """The closing tag behind the arguments, which may hold one."""

@@ -54,6 +54,7 @@ class ClineGrammar:
     several: bool = False
     streamed: Mapping[str, str] = {END: "result"}
     results: Sequence[str] = ()
+    heard: Sequence[str] = ("thinking", "think")
 
     def ending(self, tag: str) -> Ending:
         """The closing tag, of a call the one behind its arguments, which may hold one."""

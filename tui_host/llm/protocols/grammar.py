@@ -71,6 +71,11 @@ class TagGrammar(Protocol):
         """The tags that the host tells results in: a model that writes one behind its call has made it up."""
         ...
 
+    @property
+    def heard(self) -> Sequence[str]:
+        """The tags of thinking in which hosts other than ours run a call all the same: they take them off for the eye alone."""
+        ...
+
     def ending(self, tag: str) -> Ending:
         """What finds the end of a block of this tag."""
         ...

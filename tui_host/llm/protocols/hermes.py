@@ -26,6 +26,7 @@ class HermesGrammar:
     several: bool = True
     streamed: Mapping[str, str] = MappingProxyType({})
     results: Sequence[str] = ("tool_response",)
+    heard: Sequence[str] = ()
 
     def ending(self, tag: str) -> Ending:
         """The closing tag outside the object's strings."""

@@ -15,6 +15,7 @@ from tui_host.llm.events import (
     Stopped,
     TextDelta,
     TextWasThinking,
+    ThinkingDelta,
 )
 from tui_host.llm.messages import Stop
 from tui_host.llm.protocols.behind import Behind
@@ -47,6 +48,10 @@ class TextReader(ABC):
     def _ended(self) -> Sequence[ModelEvent]:
         """What is still held back, once nothing more comes."""
 
+    def _thought(self, event: ThinkingDelta) -> Sequence[ModelEvent]:
+        """What thinking becomes."""
+        return [event]
+
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
         """What an event becomes."""
         if self._after is not None:
@@ -54,6 +59,8 @@ class TextReader(ABC):
         match event:
             case TextDelta():
                 return self._behind.sorted(found for piece in slices(event) for found in self._came(piece))
+            case ThinkingDelta():
+                return self._behind.sorted(self._thought(event))
             case Stopped():
                 self._stop = event.stop
                 return [*self.finish(), event]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, Self, TypeAlias
 
 from typing_extensions import override
@@ -31,7 +32,7 @@ from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.ending import Ending
 from tui_host.llm.protocols.fences import FENCE, FENCE_BEGUN, FENCE_END, FENCE_END_MADE_OF, LONGEST_BLANK, MARKS, Fence
 from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, ReadQuestion, TagGrammar
-from tui_host.llm.protocols.held import Line
+from tui_host.llm.protocols.held import Line, slices
 from tui_host.llm.protocols.reading import TextReader
 
 _THINKING = ("thinking", "think")
@@ -58,6 +59,7 @@ class TagReader(TextReader):
         self._line = Line()
         self._mode: Mode = "text"
         self._thinking = ""  # the tag that will close it
+        self._told_apart = ""  # that tag, where the dialect's reader took it for thinking's
         self._tag = ""  # of the block, or of the answer, that is being read
         self._written: list[str] = []  # of the answer, by the model itself
         self._fence = 0  # characters before the block, where it stands in a fence
@@ -79,6 +81,8 @@ class TagReader(TextReader):
 
     def anywhere(self) -> Self:
         """Itself, which from now on takes a tag for a call behind other words and in code as well, as other hosts do: they run such calls.
+
+        In thinking it does so where the grammar's hosts read that too.
 
         What stands behind a call is said then: the host shows it, and tells it the model again.
         """
@@ -102,7 +106,23 @@ class TagReader(TextReader):
         return found
 
     @override
+    def _thought(self, event: ThinkingDelta) -> Sequence[ModelEvent]:
+        """Thinking of the text's head: read between its tags again where a call in it is run."""
+        if not self._is_anywhere or event.tag not in self._grammar.heard:
+            return [event]
+        found: list[ModelEvent] = []
+        if not self._told_apart:
+            found += self._took(_as_text(replace(event, text=f"<{event.tag}>")))
+            self._told_apart = f"</{event.tag}>"
+        return [*found, *(each for piece in slices(_as_text(event)) for each in self._took(piece))]
+
+    @override
     def _came(self, piece: TextDelta) -> list[ModelEvent]:
+        closing, self._told_apart = self._told_apart, ""
+        found = self._took(replace(piece, text=closing)) if closing else []
+        return [*found, *self._took(piece)]
+
+    def _took(self, piece: TextDelta) -> list[ModelEvent]:
         self._held.add(piece)
         if self._ending is not None:
             self._end = self._ending.feed(piece.text)
@@ -260,7 +280,9 @@ class TagReader(TextReader):
     def _go_on(self) -> None:
         """Behind a call, where more of them may stand."""
         self._line.begin()
-        if self._grammar.several:
+        if self._thinking:
+            self._mode = "thinking"
+        elif self._grammar.several:
             self._mode = "text" if self._code is None else "fence"
 
     # The answer, where a tag holds it.
@@ -335,16 +357,18 @@ class TagReader(TextReader):
         return self._say(end if tag < 0 else tag)
 
     def _in_thinking(self) -> _Step:
-        text = self._held.text
+        """Nothing in it is a call, unless its host runs calls there too."""
+        text, tag = self._held.text, self._thinking[2:-1]
+        has_run = self._calls > 0 and not self._grammar.several
+        if self._is_anywhere and tag in self._grammar.heard and not has_run and not text.startswith(self._thinking):
+            place = text.find("<")
+            return self._at_call(text, (f"/{tag}",)) if place == 0 else self._say(place if place > 0 else len(text))
         end = text.find(self._thinking)
         kept = 0 if self._is_final or end >= 0 else _beginning_of(self._thinking, text)
-        size = end if end >= 0 else len(text) - kept
-        found: list[ModelEvent] = [
-            ThinkingDelta(text=piece.text, start=piece.start, end=piece.end) for piece in self._held.take(size)
-        ]
+        found = self._say(end if end >= 0 else len(text) - kept)
         if end >= 0:
             self._held.take(len(self._thinking))
-            self._mode = "text"
+            self._mode, self._thinking = "over" if has_run else "text", ""
             self._line.begin()
         return found or ([] if end >= 0 else None)
 
@@ -360,9 +384,15 @@ class TagReader(TextReader):
         found = self._held.take(size)
         for piece in found:
             self._line.add(piece.text)
+        if self._mode == "thinking":
+            return [ThinkingDelta(text=piece.text, start=piece.start, end=piece.end) for piece in found]
         if self._mode == "fence" and self._code is not None and self._code.closes(_joined(found)):
             self._mode, self._code = "text", None
         return list(found)
+
+
+def _as_text(event: ThinkingDelta) -> TextDelta:
+    return TextDelta(text=event.text, start=event.start, end=event.end)
 
 
 def _joined(events: Sequence[ModelEvent]) -> str:
