@@ -30,6 +30,8 @@ TRIES = 5
 """How often the end of such JSON is looked for in vain: a file of nothing but brackets takes no longer than another."""
 BRACES = 5
 """How many things in braces are passed over that are no JSON: loggers write so of what a line is about."""
+_GOES_ON = re.compile(rb"[ \t]+[bB]?['\"][^\n]*")
+"""So looks what comes next of a list that is printed over several lines."""
 FIELD = re.compile(rb"[ \t]*(?:data|event):")
 _OF_A_WIRE = re.compile(rb"jsonrpc|messages|content|input|choices|candidates|model|response|error|done")
 """Words of which each thing that was on a wire has one: what stands behind a value in its line is mostly nothing of that."""
@@ -138,6 +140,8 @@ class Lines:
     def _first(self, at: int, end: int) -> tuple[Line, int]:
         """What a line begins with, and where that ends."""
         said = self._printed(at, end)
+        if said is not None and not said.has_end:
+            said = self._over_lines(at, end, said)
         if said is not None and said.is_of_a_wire:  # no JSON begins before its own
             found, after = self._words(at, min(end, at + said.end + PREFIX_MOST)), at + said.end
         else:
@@ -165,6 +169,16 @@ class Lines:
                 return said
             look *= _MORE
         return printed(self._data[at : min(end, at + MOST)], most - at)
+
+    def _over_lines(self, at: int, end: int, said: Printed) -> Printed:
+        """The same list with what of it stands in the lines behind its first, if it ends there."""
+        if self._data[at + said.end : end].strip() not in {b"", b","}:
+            return said
+        last = end
+        while last - at < MOST and (found := _GOES_ON.match(self._data, last + 1)):
+            last = found.end()
+        whole = printed(self._data[at:last], said.at + len("b'")) if last > end else None
+        return whole if whole is not None and whole.has_end else said
 
     def _line(self, at: int, end: int) -> tuple[Line, int]:
         """A line, and where it ends, or the value that begins in it does."""

@@ -24,9 +24,12 @@ TRIES = 5
 """How many in a line are looked at."""
 BEGIN = re.compile(rb"(?<![\w'\"\\])[bB]?(['\"])")
 _OF_A_WIRE = re.compile(rb"(?:\s|\\[nrt])*(?:[{\[]|(?:data|event|id|retry):|: )")
-_NEXT = re.compile(rb"\s*,\s*(?=[bB]?(['\"]))([bB]?['\"])")
-_CLOSE = re.compile(rb"\s*,?\s*\]")
-"""Behind one of a list the next, or its end."""
+_NEXT = re.compile(rb"(?:\s*(,)\s*|[ \t\r]*\n\s*)(?=[bB]?(['\"]))([bB]?['\"])")
+"""Behind one of a list the next, or more of the same, which Python writes into another line."""
+_OPENED = re.compile(rb"(\[|(?<!\w)\()\s*((?:[bB]?(?:\'\'|\"\")\s*,\s*)*)\Z")
+"""Before the first of a list that says something: its beginning, and those that say nothing. What is in brackets behind a word is no list."""
+_OPENED_MOST = 64
+_CLOSES = {b"[": re.compile(rb"\s*,?\s*\]"), b"(": re.compile(rb"\s*,?\s*\)")}
 _IN_A_WORD = re.compile(rb"[\w'\"]")
 """Behind it this stands where whoever wrote it did so by no rule."""
 _AFTER_ALL = b" \t\r)]},;."
@@ -75,30 +78,34 @@ def printed(line: bytes, most: int) -> Printed | None:
         said = _read(line[found.start() : at])
         if said is not None:
             begin = found.start()
-            if is_of_a_wire and line[:begin].rstrip().endswith(b"["):
-                return _list(line, begin, at, said)
+            opened = _OPENED.search(line, max(begin - _OPENED_MOST, 0), begin) if is_of_a_wire else None
+            if opened is not None:
+                return _list(line, opened, at, said)
             return Printed(begin, at, _bytes(said), is_of_a_wire)
     return None
 
 
-def _list(line: bytes, begin: int, at: int, first: bytes | str) -> Printed:
+def _list(line: bytes, opened: re.Match[bytes], at: int, first: bytes | str) -> Printed:
     """What a list of texts or bytes says together, of which the first ends at a place: the chunks of a stream, or its lines."""
+    begin = opened.start(2)
     last, first_end = at, at
     parts: list[tuple[int, int]] = []
     start = begin
     while found := _NEXT.match(line, last):
-        last = _end(line, found.end(), found[1])
+        last = _end(line, found.end(), found[2])
         if last < 0:
             break
-        if at - start >= _AT_ONCE:
+        if at - start >= _AT_ONCE and found[1]:
             parts.append((start, at))
-            start = found.start(2)
+            start = found.start(3)
         at = last
     parts.append((start, at))
-    data = _joined(line, parts) if first_end < at <= begin + MOST else None
+    close = _CLOSES[opened[1]].match(line, at)
+    is_one = first_end < at <= begin + MOST and (close is not None or opened[1] == b"[")
+    data = _joined(line, parts) if is_one else None
     if data is None:
         data, at = _bytes(first), first_end
-    close = _CLOSE.match(line, at)
+        close = _CLOSES[opened[1]].match(line, at)
     return Printed(begin, close.end() if close else at, data, is_of_a_wire=True, has_end=close is not None)
 
 
@@ -119,7 +126,8 @@ def _joined(line: bytes, parts: Sequence[tuple[int, int]]) -> bytes | None:
 
 
 def _is_line(piece: bytes) -> bool:
-    return _OF_A_WIRE.match(piece) is not None and not piece.endswith(b"\n")
+    """Whether it may be a line of a stream: an empty one ends an event."""
+    return not piece or (_OF_A_WIRE.match(piece) is not None and not piece.endswith(b"\n"))
 
 
 def _several(literal: bytes) -> list[bytes]:
