@@ -136,7 +136,11 @@ class BodyDecoder:
         mended = None if self.mend is None or _is_json(body) else self.mend(body.strip())
         if mended is None:
             return self._reading.whole(body) + self._reading.end(self._size)
-        said = [*self._reading.whole(mended[0]), *self._reading.end(self._size)]
+        read = self._reading.whole(mended[0])
+        if _tells_no_error(mended[0]) and any(isinstance(each, Failed) and not each.vendor for each in read):
+            self._reading.has_failed = False  # that there is no answer in it: what would be one is cut off
+            read = [each for each in read if not isinstance(each, Failed)]
+        said = [*read, *self._reading.end(self._size)]
         cut = Unreadable(reason="the answer is cut off", start=self._size, end=self._size, is_cut=True)
         ends = [replace(each, stop="cut") for each in said if isinstance(each, Stopped)]
         return [*(each for each in said if not isinstance(each, Stopped) and not _is_nameless(each)), cut, *ends]
@@ -205,6 +209,12 @@ class BodyDecoder:
 def _is_nameless(event: ModelEvent) -> bool:
     """Whether it begins a call of which its name was cut off: nobody knows what is called."""
     return isinstance(event, CallStarted) and not event.name
+
+
+def _tells_no_error(body: bytes) -> bool:
+    """Whether a body that can be read has no error of the provider in it, nor the beginning of one."""
+    value = read_json(body)
+    return fault_in(value) is None and not (isinstance(value, Mapping) and value.get("error") is not None)
 
 
 def _is_json(data: bytes | str) -> bool:

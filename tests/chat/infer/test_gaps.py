@@ -121,6 +121,32 @@ def test_a_body_that_is_cut_says_what_it_says_up_to_there() -> None:
     assert chat([body[: body.index(" upon")]], head=head) == ("Once", [], [BROKE_OFF])
 
 
+OF_A_FILE = Head(headers=((NOT_KNOWN, "status and headers"), ("content-type", "application/json")))
+BODIES: dict[str, JSON] = {
+    "openai": {"id": "c1", "object": "chat.completion", "choices": [{"index": 0, "message": {"content": "Once"}}]},
+    "anthropic": {"id": "m1", "type": "message", "role": "assistant", "content": [{"type": "text", "text": "Once"}]},
+    "gemini": {"responseId": "r1", "modelVersion": "g", "candidates": [{"content": {"parts": [{"text": "Once"}]}}]},
+    "openai-responses": {"id": "r1", "object": "response", "error": None, "output": []},
+}
+
+
+@pytest.mark.parametrize("dialect", BODIES)
+def test_a_body_that_is_cut_before_its_answer_is_no_error(dialect: str) -> None:
+    body = json.dumps(BODIES[dialect])
+    before = min(at for name in ("choices", "content", "candidates", "output") if (at := body.find(f'"{name}":')) > 0)
+    for cut in (body[: before - 2], body[: before + 4], f"{body[: before - 2]}..."):
+        assert chat([cut], dialect, OF_A_FILE) == ("", [], [UNREAD])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [{"error": {"message": "slow down", "type": "overloaded"}, "id": 5}, {"error": {"message": "slow down"}, "id": 5}],
+)
+def test_an_error_in_place_of_an_answer_stays_one_where_it_is_cut(error: JSON) -> None:
+    assert chat([json.dumps(error)[:-2]], head=OF_A_FILE)[2] == ["the answer is an error: slow down"]
+    assert "the answer is an error" in chat([json.dumps(error)[:25]], head=OF_A_FILE)[2][0]
+
+
 def test_of_a_call_whose_name_is_cut_nothing_is_shown() -> None:
     block: JSON = {"type": "tool_use", "id": "t1", "name": "multiply", "input": {}}
     begun = json.dumps({"type": "content_block_start", "index": 0, "content_block": block})
