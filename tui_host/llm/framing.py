@@ -24,6 +24,7 @@ from tui_host.llm.events import (
 )
 from tui_host.llm.faults import fault_in
 from tui_host.llm.jsonspans import read_json
+from tui_host.llm.wordless import WORDLESS, is_wordless
 
 Framing: TypeAlias = Literal["sse", "lines"]
 
@@ -112,23 +113,24 @@ class BodyDecoder:
         if self._form != "stream":
             return []
         found: list[ModelEvent] = []
-        read = self._reading.data if self.mend is None else self._mended
         for event in self._splitter.feed(data):
-            found += read(event.data, event.start, event.end) if event.kind == "event" else self._strange(event)
+            found += self._read(event) if event.kind == "event" else self._strange(event)
         return found
 
-    def _mended(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
+    def _read(self, event: SseEvent) -> list[ModelEvent]:
         """One event of the stream, which may be cut off: what it says, and then that it is. What is whole is read as it is, once."""
+        data, start, end = event.data, event.start, event.end
         if self.mend is None or _is_json(data.decode("utf-8", "replace")):
             return self._reading.data(data, start, end)
         mended = self.mend(data)
         if mended is None:
-            is_cut = _PART.match(data) is not None
+            is_cut = _PART.match(data) is not None and event.event not in WORDLESS
             found = self._reading.data(data, start, end)
             return [replace(each, is_cut=is_cut) if isinstance(each, Unreadable) else each for each in found]
         said = [each for each in self._reading.data(mended[0], start, end) if not _is_nameless(each)]
         has_words = any(isinstance(each, TextDelta | ThinkingDelta | CallArguments) for each in said)
-        cut = Unreadable(reason="an event is cut off", start=start, end=end, is_cut=True)
+        has_gap = has_words or not is_wordless(read_json(mended[0]), event.event)
+        cut = Unreadable(reason="an event is cut off", start=start, end=end, is_cut=has_gap)
         return said if mended[1] and has_words else [*said, cut]
 
     def _whole(self) -> list[ModelEvent]:
@@ -155,8 +157,7 @@ class BodyDecoder:
         elif self._form == "stream":
             for event in self._splitter.finish():
                 is_whole = event.kind == "event"
-                read = self._reading.data if self.mend is None else self._mended
-                found += read(event.data, event.start, event.end) if is_whole else self._strange(event)
+                found += self._read(event) if is_whole else self._strange(event)
             if self._reading.is_strange and self.mend is None:
                 kind = f" ({self._content_type})" if self._content_type else ""
                 found.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}", ""))
@@ -183,7 +184,7 @@ class BodyDecoder:
     def _strange(self, event: SseEvent) -> list[ModelEvent]:
         is_cut = self.mend is not None
         if event.kind == "cut":
-            said = self._mended(event.data, event.start, event.end) if is_cut and event.data else []
+            said = self._read(event) if is_cut and event.data else []
             reason = "the last event is cut off"
             return [*said, Unreadable(reason=reason, start=event.start, end=event.end, is_cut=is_cut)]
         if event.kind == "other":

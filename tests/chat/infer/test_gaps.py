@@ -121,6 +121,64 @@ def test_a_body_that_is_cut_says_what_it_says_up_to_there() -> None:
     assert chat([body[: body.index(" upon")]], head=head) == ("Once", [], [BROKE_OFF])
 
 
+def of_anthropic(*pieces: JSON, cut: int, most: int, is_named: bool) -> list[str]:
+    """The events of an answer, of which that with a number was cut."""
+    found: list[str] = []
+    for number, piece in enumerate(pieces):
+        text = json.dumps(piece)
+        name = f"event: {piece['type']}\n" if is_named and isinstance(piece, dict) else ""
+        found.append(f"{name}data: {text[:most] if number == cut else text}\n\n")
+    return found
+
+
+STARTED: JSON = {"id": "m1", "type": "message", "role": "assistant", "content": [], "usage": {"input_tokens": 3}}
+ANTHROPIC: list[JSON] = [
+    {"type": "message_start", "message": STARTED},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "ping", "more": "than it has"},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Once upon"}},
+    {"type": "content_block_stop", "index": 0, "more": "than it has"},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": " a time"}},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}},
+    {"type": "message_stop"},
+]
+RESPONSE: JSON = {"id": "r1", "object": "response", "status": "in_progress", "output": []}
+RESPONSES: list[JSON] = [
+    {"type": "response.created", "response": RESPONSE},
+    {"type": "response.in_progress", "response": RESPONSE},
+    {"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "i", "content": []}},
+    {"type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": "Once upon"},
+    {"type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": " a time"},
+    {"type": "response.completed", "response": {**RESPONSE, "status": "completed"}},
+]
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize(
+    ("dialect", "cut", "missing"),
+    [
+        *(("anthropic", number, 5) for number in (0, 1, 2, 4, 6)),
+        ("anthropic", 0, 90),
+        *(("openai-responses", number, 4) for number in (0, 1, 2)),
+        ("openai-responses", 0, 60),
+    ],
+)
+def test_an_event_that_has_no_words_leaves_no_mark(dialect: str, cut: int, missing: int, *, is_named: bool) -> None:
+    pieces = ANTHROPIC if dialect == "anthropic" else RESPONSES
+    most = len(json.dumps(pieces[cut])) - missing
+    said = of_anthropic(*pieces, cut=cut, most=most, is_named=is_named)
+    assert chat(said, dialect) == ("Once upon a time", [], [BROKE_OFF])
+
+
+def test_an_event_whose_name_alone_is_there_leaves_no_mark_where_it_has_no_words() -> None:
+    pieces = of_anthropic(*ANTHROPIC, cut=0, most=8, is_named=True)
+    assert chat(pieces, "anthropic")[0] == "Once upon a time"
+    pieces = of_anthropic(*ANTHROPIC, cut=3, most=8, is_named=True)
+    assert chat(pieces, "anthropic")[0] == f"{MARK} a time"
+    pieces = of_anthropic(*ANTHROPIC, cut=0, most=8, is_named=False)
+    assert chat(pieces, "anthropic")[0] == f"{MARK}Once upon a time"
+
+
 OF_A_FILE = Head(headers=((NOT_KNOWN, "status and headers"), ("content-type", "application/json")))
 BODIES: dict[str, JSON] = {
     "openai": {"id": "c1", "object": "chat.completion", "choices": [{"index": 0, "message": {"content": "Once"}}]},

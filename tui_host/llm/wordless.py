@@ -1,0 +1,41 @@
+"""Events of a stream in which a model writes nothing: where one of these was cut off, no words are missing. Source: llm-dialects.md, sections 4 and 5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tui_host.errors import JSON
+
+WORDLESS = frozenset(
+    {
+        "ping",
+        "message_start",
+        "message_delta",
+        "message_stop",
+        "content_block_stop",
+        "response.created",
+        "response.queued",
+        "response.in_progress",
+        "response.content_part.added",
+    }
+)
+"""Their names, which stand in them as `type`, too."""
+_BEGINS = {"content_block_start": "content_block", "response.output_item.added": "item"}
+"""Events that begin a part of the answer, and their members that say of which kind it is."""
+_OF_WORDS = frozenset({"text", "thinking", "message", "reasoning"})
+"""Kinds of parts whose words come behind that; of a call the name would be missing."""
+
+
+def is_wordless(value: JSON, name: str) -> bool:
+    """Whether there are no words in an event.
+
+    Args:
+        value: What it says, or as much of that as is left.
+        name: How the stream names it.
+    """
+    event: Mapping[str, JSON] = value if isinstance(value, Mapping) else {}
+    kind = event.get("type", name)
+    if not isinstance(kind, str):
+        return False
+    part = event.get(_BEGINS.get(kind, ""))
+    return kind in WORDLESS or (isinstance(part, Mapping) and part.get("type") in _OF_WORDS)
