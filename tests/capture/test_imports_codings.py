@@ -6,6 +6,8 @@ import json
 import tracemalloc
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from tests.capture.captured import ASK, NOW_NS, PIECE, TELL, WIRES
 from tui_host.capture.imports import File, Reading, read
@@ -96,3 +98,46 @@ def test_a_log_in_utf_16_is_read_without_a_byte_order_mark_also_where_characters
 def test_a_log_with_zeros_in_it_is_no_utf_16() -> None:
     log = LOG.replace("六", "a\0b").encode() + b"\0" * 9
     assert plain(File(name="a.log", data=log), Notes()).data == log
+
+
+CHINESE = "全部都是中文的日志行没有别的什么东西在这里\n“第一行”，服务已经启动……\n"
+
+
+@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("end", [b"", b"\x0a"])
+def test_a_log_in_utf_16_without_a_byte_order_mark_may_begin_with_many_lines_of_chinese(
+    coding: str, end: bytes
+) -> None:
+    log = f"{CHINESE * 150}{LOG}"
+    reading, found = reading_of(log.encode(coding) + end)
+    assert said(found) == said(reading_of(log.encode())[1])
+    assert any(ASKED.encode() == each.draft.data for each in found)
+    assert len(reading.notes.told) == len(end)
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "gbk", "latin-1", "big5", "shift_jis"])
+@pytest.mark.parametrize("text", [CHINESE, "Prüfer, größer, à côté, café\n", "plain words in a line\n"])
+@pytest.mark.parametrize("zeros", [b"\n\0", b"\0\n", b"\0", b"\n\0\n\0"])
+@pytest.mark.parametrize("lead", [b"", b"a"])
+def test_text_in_another_coding_with_zeros_in_it_is_no_utf_16(
+    coding: str, text: str, zeros: bytes, lead: bytes
+) -> None:
+    line = text.encode(coding, "replace").replace(b"\n", b"") + zeros
+    line += b" " * (len(line) % 2)  # else the zeros stand on either side
+    data = lead + line * 100
+    found = plain(File(name="a.log", data=data), Notes()).data
+    assert found == data
+
+
+@pytest.mark.parametrize("zero", [b"\0\n", b"\n\0", b" \0 \0"])
+@pytest.mark.parametrize("lead", [b"", b"a"])
+def test_utf_8_with_zeros_and_bytes_that_are_wrong_in_it_is_no_utf_16(zero: bytes, lead: bytes) -> None:
+    data = lead + (CHINESE.encode()[:-1] + zero + b"\xff") * 50
+    assert plain(File(name="a.log", data=data), Notes()).data == data
+
+
+@given(st.binary(min_size=400, max_size=4000))
+def test_no_bytes_at_random_are_utf_16(data: bytes) -> None:
+    assume(data[:2] not in {b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b"} and data[:3] != b"\xef\xbb\xbf")
+    assume(max(data[::2].count(0), data[1::2].count(0)) < 60)
+    assert plain(File(name="a.log", data=data), Notes()).data == data

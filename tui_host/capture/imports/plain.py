@@ -15,6 +15,10 @@ _GZIP = b"\x1f\x8b"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _BEGINNING, _OF_ASCII = 1 << 12, 0.3
 """Bytes in which it shows that they are UTF-16, and what share of their characters is of ASCII at least."""
+_LEAST, _HIGH, _COMMON = 0.01, 0.2, 0.95
+"""Of Chinese in UTF-16: what share of its characters is of ASCII, of its bytes is not, and of its characters is such as it is written of."""
+_OF_CHINESE = re.compile(r"[\t\r\n -~\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uff01-\uff5e]")
+_NO_ASCII = re.compile(rb"[\x80-\xff]")
 _BOM = b"\xef\xbb\xbf"
 _GZIP_WINDOW = 31
 """zlib's word for gzip's own head around the data."""
@@ -76,12 +80,34 @@ def _unpacked(file: File, notes: Notes) -> File:
 
 
 def _unmarked(data: bytes) -> str:
-    """UTF-16 without a byte order mark: one of two bytes is mostly zero, as JSON is written of ASCII, and the other seldom; else empty."""
+    """UTF-16 without a byte order mark: one of two bytes is mostly zero, as JSON is written of ASCII, and the other seldom.
+
+    Of Chinese lines few bytes are zero: what they say then tells. Empty where it is none.
+    """
     first, second = data[::2].count(0), data[1::2].count(0)
     if not first and not second:
         return ""
     most = len(data) // 2 * _OF_ASCII
-    return "utf-16-le" if second > max(most, 8 * first) else "utf-16-be" if first > max(most, 8 * second) else ""
+    if second > max(most, 8 * first):
+        return "utf-16-le"
+    if first > max(most, 8 * second):
+        return "utf-16-be"
+    return next((coding for coding in ("utf-16-le", "utf-16-be") if _is_chinese(data, coding)), "")
+
+
+def _is_chinese(data: bytes, coding: str) -> bool:
+    """Whether a text is Chinese in a coding of two bytes each, with line breaks; nothing that is UTF-8 is, be there zeros in it."""
+    if _first_wrong(data, len(data), "utf-8") < 0 or _first_wrong(data, len(data), coding) >= 0:
+        return False
+    text = data.decode(coding, "ignore")
+    of_ascii = sum(each.isascii() for each in text)
+    is_of_two = len(_NO_ASCII.findall(data)) >= len(data) * _HIGH  # two of ASCII look as one of Chinese
+    return (
+        "\n" in text
+        and is_of_two
+        and of_ascii >= len(text) * _LEAST
+        and len(_OF_CHINESE.findall(text)) >= len(text) * _COMMON
+    )
 
 
 def _as_utf_8(file: File, notes: Notes, coding: str) -> File:
