@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.capture.captured import CHAT, PIECE, WIRES
+from tests.capture.captured import CHAT, PIECE, WIRES, seen
+from tests.steps import steps
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.logs.printed import printed
 from tui_host.capture.words import mapping
@@ -76,3 +77,9 @@ def test_a_list_over_lines_that_has_no_end_is_what_its_lines_say_each() -> None:
     reading = read([File(name="a.log", data=log.encode())], WIRES)
     said = [each.draft.data for each in reading.seen if each.draft.kind == "chunk"]
     assert said[0].strip() == f"data: {json.dumps(PIECE)}".encode()
+
+
+@pytest.mark.parametrize("line", [" 'a', ['data: x',\n", "['data: x',\n", " 'a', ('data: x'\n"])
+def test_lists_over_lines_that_never_end_cost_by_their_number(line: str) -> None:
+    few, many = (steps(lambda count=count: seen(f"{json.dumps(CHAT)}\n{line * count}")) for count in (200, 800))
+    assert many < 4.4 * few

@@ -88,6 +88,7 @@ class Lines:
         self._tries = TRIES
         self._looked_at = 0
         self._word_at = -1
+        self._open_to = 0
 
     def __iter__(self) -> Iterator[Line]:
         end, is_more = -1, False
@@ -172,13 +173,16 @@ class Lines:
 
     def _over_lines(self, at: int, end: int, said: Printed) -> Printed:
         """The same list with what of it stands in the lines behind its first, if it ends there."""
-        if self._data[at + said.end : end].strip() not in {b"", b","}:
+        if at < self._open_to or self._data[at + said.end : end].strip() not in {b"", b","}:
             return said
         last = end
         while last - at < MOST and (found := _GOES_ON.match(self._data, last + 1)):
             last = found.end()
         whole = printed(self._data[at:last], said.at + len("b'")) if last > end else None
-        return whole if whole is not None and whole.has_end else said
+        if whole is not None and whole.has_end:
+            return whole
+        self._open_to = last  # no line is looked through twice in vain
+        return said
 
     def _line(self, at: int, end: int) -> tuple[Line, int]:
         """A line, and where it ends, or the value that begins in it does."""
