@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tui_host.capture.words import items, mapping, said
 from tui_host.errors import JSON
 
 WORDLESS = frozenset(
@@ -33,9 +34,15 @@ def is_wordless(value: JSON, name: str) -> bool:
         value: What it says, or as much of that as is left.
         name: How the stream names it.
     """
-    event: Mapping[str, JSON] = value if isinstance(value, Mapping) else {}
+    event = mapping(value)
     kind = event.get("type", name)
     if not isinstance(kind, str):
         return False
-    part = event.get(_BEGINS.get(kind, ""))
-    return kind in WORDLESS or (isinstance(part, Mapping) and part.get("type") in _OF_WORDS)
+    part = mapping(event.get(_BEGINS.get(kind, "")))
+    return kind in WORDLESS or said(part.get("type")) in _OF_WORDS or _says_who_speaks(event)
+
+
+def _says_who_speaks(event: Mapping[str, JSON]) -> bool:
+    """Whether it is the first of Chat Completions, in which the words are there, and none yet."""
+    delta = mapping(mapping(next(iter(items(event.get("choices"))), None)).get("delta"))
+    return "role" in delta and delta.get("content") == ""

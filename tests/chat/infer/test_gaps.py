@@ -151,6 +151,12 @@ RESPONSES: list[JSON] = [
     {"type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": " a time"},
     {"type": "response.completed", "response": {**RESPONSE, "status": "completed"}},
 ]
+COMPLETIONS: list[JSON] = [
+    {"id": "c1", "type": "chunk", "choices": [{"delta": {"role": "assistant", "content": ""}, "finish_reason": None}]},
+    {"id": "c1", "type": "chunk", "choices": [{"delta": {"content": "Once upon"}}]},
+    {"id": "c1", "type": "chunk", "choices": [{"delta": {"content": " a time"}, "finish_reason": "stop"}]},
+]
+PIECES = {"anthropic": ANTHROPIC, "openai-responses": RESPONSES, "openai": COMPLETIONS}
 
 
 @pytest.mark.parametrize("is_named", [True, False])
@@ -161,10 +167,11 @@ RESPONSES: list[JSON] = [
         ("anthropic", 0, 90),
         *(("openai-responses", number, 4) for number in (0, 1, 2)),
         ("openai-responses", 0, 60),
+        ("openai", 0, 12),
     ],
 )
 def test_an_event_that_has_no_words_leaves_no_mark(dialect: str, cut: int, missing: int, *, is_named: bool) -> None:
-    pieces = ANTHROPIC if dialect == "anthropic" else RESPONSES
+    pieces = PIECES[dialect]
     most = len(json.dumps(pieces[cut])) - missing
     said = of_anthropic(*pieces, cut=cut, most=most, is_named=is_named)
     assert chat(said, dialect) == ("Once upon a time", [], [BROKE_OFF])

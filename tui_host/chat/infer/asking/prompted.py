@@ -47,7 +47,7 @@ _TAGGED = Form(r"<tool_response>(?P<told>.*?)", r"</tool_response>(?P<name>)")
 """A result in Hermes' form, which some hosts tell in a message of the vendor's for results."""
 _SAYS_WHY = r"(?: (?:tool )?(?:call|use))?(?: and provided the following feedback:\s*<feedback>.*?</feedback>)?[.!]?\s*"
 """What may follow a denial that stands alone. Any other words there are a person's, who begins with the same."""
-_SAYS_NO = rf"(?:{DENIAL}{_SAYS_WHY}|[^\n]{{0,40}}?{DENIED}[^\n]{{0,40}}\s*)"
+_SAYS_NO = rf"(?:{DENIAL}{_SAYS_WHY}|(?i:(?:the )?user|用户)[^\n,，?？<]{{0,40}}?{DENIED}[^\n,，?？<]{{0,20}}\s*)"
 """What some of those made of Cline have without the word for a result behind what Cline calls a call by; and nothing else is said there."""
 _RESULTS = (
     Form(r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:(?P<told>.*?)"
