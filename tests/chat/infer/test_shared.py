@@ -109,6 +109,54 @@ def test_what_a_host_had_kept_of_a_call_is_no_frame_of_somebody_else_who_makes_i
     assert scene.sent() == {(first, frame)}
 
 
+@pytest.mark.parametrize(("name", "agent"), [("mcp", ""), ("mcp", "python-httpx/0.27"), ("host1", "host1/1")])
+def test_nor_is_it_of_somebody_whose_client_has_the_same_name(name: str, agent: str) -> None:
+    scene = Shared(name, name, agent)
+    links: set[tuple[Asked, Frame]] = set()
+    for identity, is_kept in (("a1", False), ("a2", False), ("a3", True), ("a4", False), ("a5", True), ("a6", False)):
+        call = scene.asks(identity)
+        frame = scene.runs("c2" if is_kept else "c1", "3")
+        scene.told("3")
+        links |= set[tuple[Asked, Frame]]() if is_kept else {(call, frame)}
+    scene.asks("a7")
+    assert scene.sent() == links
+
+
+def test_of_two_whose_clients_have_one_name_each_has_what_went_over_its_own_connection() -> None:
+    scene = Shared("mcp", "mcp")
+    first, frame = scene.asks("a1"), scene.runs("c1", "3")
+    scene.told("3")
+    second, _, later = scene.asks("a2"), scene.runs("c2", "3"), scene.runs("c1", "3")
+    scene.told("3")
+    scene.asks("a3")
+    assert scene.sent() == {(first, frame), (second, later)}
+
+
+def test_a_host_may_open_a_connection_for_each_call_or_go_over_to_a_new_one() -> None:
+    scene = Shared("mcp", "mcp")
+    links: set[tuple[Asked, Frame]] = set()
+
+    def does(number: int, connection: str, *, opens: str = "") -> None:
+        if opens == "before":
+            scene.math.start(["add"], "mcp", connection)
+            scene.world.now += 100 * MS
+        call = scene.asks(f"a{number}")
+        if opens == "for it":
+            scene.math.start(["add"], "mcp", connection)
+        links.add((call, scene.runs(connection, "3")))
+        scene.told("3")
+
+    for number in range(3):
+        does(number, "c1")
+    for number in (3, 4):
+        does(number, f"c{number}", opens="for it")
+    does(5, "c1")
+    does(6, "c6", opens="before")
+    does(7, "c6")
+    scene.asks("last")
+    assert scene.sent() == links
+
+
 def test_a_conversation_that_goes_on_in_another_host_has_its_calls_sent_by_that() -> None:
     scene = Shared("mcp", "tester")
     first, frame = scene.asks("a1"), scene.runs("c1", "3")
