@@ -7,12 +7,12 @@ request, from its beginning to its end. Numbers of lines, times and what a messa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from tui_host.capture.imports.course import Course, is_of_a_course
+from tui_host.capture.imports.logs.forms import Forms
 from tui_host.capture.imports.logs.labels import IDS_MOST
 from tui_host.capture.imports.quote import Around
-from tui_host.capture.imports.seen import read_value
 from tui_host.capture.imports.single import Single, piece_of
 from tui_host.capture.imports.stream import id_of
 from tui_host.capture.imports.times import TIME
@@ -27,26 +27,20 @@ _WORD = re.compile(
 """What it is called, a bracket, and what stands there."""
 _NUMBER = re.compile(r"\d+")
 _HEX = re.compile(r"[0-9A-Fa-f-]{6,}")
-_EVENT = re.compile(rb"(?m)^data:[ \t]?(\{.*)")
 PROVING = 4
 """So many whole answers, or half as many streams, have to have ended beside it: what is whole is so beside any word."""
 
 
-def marks_in(words: str, members: Mapping[str, str]) -> dict[str, str]:
-    """What may name an exchange, by how it is written.
-
-    Args:
-        words: What stands beside something.
-        members: Of the objects around it, the short values by their names.
-    """
-    found: dict[str, set[str]] = {f'"{name}"': {value} for name, value in members.items()}
-    for name, bracket, word in _WORD.findall(TIME.sub("", words)):
+def marks_in(found: Around) -> dict[str, str]:
+    """What may name the exchange of what stands there, by how it is written; nothing that is empty."""
+    marks: dict[str, set[str]] = {f'"{name}"': {value} for name, value in found.members.items()}
+    for name, bracket, word in _WORD.findall(TIME.sub("", found.words)):
         if name:
-            found.setdefault(f"{name}=", set()).add(word)
+            marks.setdefault(f"{name}=", set()).add(word)
         elif any(character.isdigit() for character in word) and (bracket or not word.isdigit()):
             shape = "hex" if _HEX.fullmatch(word) else _NUMBER.sub("0", word)
-            found.setdefault(bracket + shape, set()).add(word)
-    return {form: " ".join(sorted(values)) for form, values in found.items()}  # both ends of a connection change places
+            marks.setdefault(bracket + shape, set()).add(word)
+    return {form: " ".join(sorted(values)) for form, values in marks.items()}  # both ends of a connection change places
 
 
 class Heard:
@@ -140,41 +134,15 @@ class _Mark:
         return True
 
 
-class Marks:
+class Marks(Forms[_Mark]):
     """Learns which word names the exchanges of a log."""
 
     def __init__(self) -> None:
-        self._marks: dict[str, _Mark] | None = None
+        super().__init__(_Mark, marks_in)
 
     @property
     def name(self) -> str:
         """How the word is written that tells most of them apart; empty if none surely does."""
-        counts = {form: mark.count for form, mark in (self._marks or {}).items()}
+        counts = {form: mark.count for form, mark in self.left.items()}
         best = max(counts, key=lambda form: counts[form], default="")
         return best if counts.get(best) else ""
-
-    def hear(self, found: Around, data: bytes, value: JSON, *, is_request: bool) -> None:
-        """Something was on a model's wire.
-
-        Args:
-            found: What stands beside it.
-            data: Its bytes.
-            value: What it says; None for a text of events.
-            is_request: It is a request; else an answer, or a part of one.
-        """
-        if self._marks == {}:
-            return
-        marks = marks_in(found.words, found.members)
-        if self._marks is None:
-            self._marks = {form: _Mark() for form in marks}
-        events = [value] if value is not None else list(events_in(data))
-        self._marks = {
-            form: mark
-            for form, mark in self._marks.items()
-            if form in marks and (mark.asks(marks[form], hash(data)) if is_request else mark.says(marks[form], events))
-        }
-
-
-def events_in(data: bytes) -> Iterator[JSON]:
-    """What the events of a stream say."""
-    return (value for event in _EVENT.findall(data) if (value := read_value(event)) is not None)

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui_host.capture.imports.logs.marks import PROVING, Heard, events_in, marks_in
+from tui_host.capture.imports.logs.forms import Forms
+from tui_host.capture.imports.logs.marks import PROVING, Heard, marks_in
 from tui_host.capture.imports.quote import Around
 from tui_host.capture.imports.times import TIME
 from tui_host.errors import JSON
@@ -82,39 +83,23 @@ class _Form:
         return is_one
 
 
-class Naming:
+class Naming(Forms[_Form]):
     """Learns it: all requests are heard first, then all answers."""
 
     def __init__(self) -> None:
-        self._forms: dict[str, _Form] | None = None
+        super().__init__(_Form, _marks_in)
 
     @property
     def names(self) -> Names | None:
         """What tells most of them apart; None if nothing surely does."""
-        sure = {form: each for form, each in (self._forms or {}).items() if each.is_sure(is_key=form == _KEY)}
+        sure = {form: each for form, each in self.left.items() if each.is_sure(is_key=form == _KEY)}
         best = max(sure, key=lambda form: sure[form].count, default=_KEY)
         return Names(best, frozenset(sure[best].values)) if best in sure and sure[best].count else None
 
-    def hear(self, found: Around, data: bytes, value: JSON, *, is_request: bool) -> None:
-        """Something was on a model's wire.
 
-        Args:
-            found: What stands beside it.
-            data: Its bytes.
-            value: What it says; None for a text of events.
-            is_request: It is a request; else an answer, or a part of one.
-        """
-        if self._forms == {}:
-            return
-        marks = {_KEY: found.key, **marks_in(found.words, found.members)}
-        if self._forms is None:
-            self._forms = {form: _Form() for form, mark in marks.items() if mark}
-        events = [value] if value is not None else list(events_in(data))
-        self._forms = {
-            form: each
-            for form, each in self._forms.items()
-            if (mark := marks.get(form)) and (each.asks(mark, hash(data)) if is_request else each.says(mark, events))
-        }
+def _marks_in(found: Around) -> dict[str, str]:
+    """What may name the exchange, an id among it."""
+    return ({_KEY: found.key} if found.key else {}) | marks_in(found)
 
 
 def _is_one_of_many(value: str) -> bool:

@@ -89,8 +89,7 @@ class Passed:
         """What names the exchange as nothing else of the log surely does; empty if nothing is known to."""
         if not self._mark:
             return ""
-        near = self._near(around)
-        return marks_in(near.words, near.members).get(self._mark, "")
+        return marks_in(self._near(around)).get(self._mark, "")
 
     def _near(self, around: Around) -> Around:
         """All that may name an exchange of what stands around something."""
