@@ -7,7 +7,11 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from types import FrameType
+
+import pytest
 
 from tui_host.tui.pausing import PausableLoop
 
@@ -18,22 +22,24 @@ os.kill(int(sys.argv[1]), signal.SIGSTOP); time.sleep(0.6); os.kill(int(sys.argv
 
 
 def test_no_deadline_passes_while_the_program_is_paused() -> None:
-    skipped: list[float] = []
+    heard: list[int] = []
 
     async def wait(loop: PausableLoop) -> None:
         def go_on(number: int, frame: FrameType | None) -> None:
-            skipped.append(loop.skip())
+            loop.go_on()
+            heard.append(number)
 
         signal.signal(signal.SIGCONT, go_on)
         before, began, after = time.monotonic(), loop.time(), time.monotonic()
         waker = await asyncio.create_subprocess_exec(sys.executable, "-I", "-S", "-c", WAKER, str(os.getpid()))
         async with asyncio.timeout(20):
-            while not skipped:
+            while not heard:
                 await asyncio.sleep(0.01)
             await waker.wait()
+        skipped = loop.skipped()
         least, passed, most = time.monotonic() - after, loop.time() - began, time.monotonic() - before
-        assert skipped[0] > 0.3
-        assert least - 0.001 <= passed + skipped[0] <= most + 0.001
+        assert skipped > 0.3
+        assert least - 0.001 <= passed + skipped <= most + 0.001
 
     before = signal.getsignal(signal.SIGCONT)
     try:
@@ -43,3 +49,33 @@ def test_no_deadline_passes_while_the_program_is_paused() -> None:
             runner.run(wait(loop))
     finally:
         signal.signal(signal.SIGCONT, before)
+
+
+@pytest.mark.parametrize("read", [101.0, 161.0], ids=["before", "behind"])
+def test_a_pause_in_the_midst_of_a_look_at_the_clock_is_noticed_whether_it_was_read_before_or_behind(
+    read: float,
+) -> None:
+    def looks() -> Iterator[float]:
+        yield from (100.0, 101.0)
+        loop.go_on()  # before what is read is kept
+        yield from (read, 161.0, 162.0, 164.0)
+
+    with closing(PausableLoop(looks().__next__)) as loop:
+        assert [loop.time(), loop.time(), loop.skipped()] == [101, 101, 60]
+        assert loop.time() == 104
+
+
+def test_a_pause_is_noticed_whose_signal_another_thread_takes_and_tells_late() -> None:
+    with closing(PausableLoop(iter([100.0, 101.0, 161.0, 161.0625, 161.125]).__next__)) as loop:
+        assert [loop.time(), loop.time(), loop.time()] == [101, 161, 161.0625]
+        loop.go_on()
+        assert loop.skipped() == 60
+
+
+def test_what_passed_long_before_a_signal_is_no_pause_and_none_is_skipped_twice() -> None:
+    with closing(PausableLoop(iter([100.0, 160.0, 160.5, 170.0, 170.0625]).__next__)) as loop:
+        assert [loop.time(), loop.time()] == [160, 160.5]
+        loop.go_on()
+        assert loop.skipped() == 9.5
+        loop.go_on()
+        assert loop.skipped() == 0.0625

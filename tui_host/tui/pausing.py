@@ -27,24 +27,47 @@ TOLD_SECONDS = 5.0
 
 
 class PausableLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time stands still while the program is paused, so that no deadline passes meanwhile."""
+    """An event loop whose time stands still while the program is paused, so that no deadline passes meanwhile.
 
-    def __init__(self) -> None:
-        self._paused = 0.0
-        self._looked = time.monotonic()
+    No clock of the system stands still then. So a pause is the time between two looks at the clock, which an app does many times a second.
+    A handler only says that there was one, and `time` alone works it out: so neither changes what the other is in the midst of.
+
+    Args:
+        clock: Seconds, which pass in a pause, too.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._heard = self._minded = 0
+        self._paused = self._told = 0.0
+        self._looked = self._gap_end = clock()
+        self._gap = 0.0
         super().__init__()
 
     @override
     def time(self) -> float:
         """Seconds on the monotonic clock, less those in which the program was paused."""
-        self._looked = time.monotonic()
-        return self._looked - self._paused
+        while True:
+            heard, now = self._heard, self._clock()
+            if heard == self._heard:  # else it may have been read before the pause, or behind it
+                break
+        if now - self._looked >= self._gap or now - self._gap_end > SIGNAL_SECONDS:
+            self._gap, self._gap_end = now - self._looked, now
+        self._looked = now
+        if heard != self._minded:
+            self._minded = heard
+            self._paused += self._gap  # not always the last: another thread may have taken the signal, and been late
+            self._gap = 0.0
+        return now - self._paused
 
-    def skip(self) -> float:
-        """Take the time since the clock was last looked at, which an app does many times a second, as not passed; how much it was."""
-        seconds = time.monotonic() - self._looked
-        self._paused += seconds
-        self._looked += seconds
+    def go_on(self) -> None:
+        """A signal's handler says that the program was paused until now, or a moment ago."""
+        self._heard += 1
+
+    def skipped(self) -> float:
+        """Seconds that were taken as not passed, since it was last asked for them."""
+        self.time()
+        seconds, self._told = self._paused - self._told, self._paused
         return seconds
 
 
@@ -91,7 +114,8 @@ class Pauses:
             self._loop.call_soon_threadsafe(self._told.set)
         else:
             self._is_due = False  # as in the system, where it takes back a stop that has not happened yet
-            self._loop.call_soon_threadsafe(_resume, self._app, self._loop.skip())
+            self._loop.go_on()
+            self._loop.call_soon_threadsafe(_resume, self._app, self._loop)
 
     def _pause(self) -> None:
         """Leave the screen, stop, and enter the screen again once the shell has given back its terminal."""
@@ -130,7 +154,8 @@ def _is_in_foreground() -> bool:
         return True
 
 
-def _resume(app: App[int], seconds: float) -> None:
+def _resume(app: App[int], loop: PausableLoop) -> None:
+    seconds = loop.skipped()
     if app.return_code is not None:
         return  # its screens are being taken down
     app.screen.refresh(layout=True)
