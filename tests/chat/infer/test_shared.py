@@ -132,6 +132,16 @@ def test_of_two_whose_clients_have_one_name_each_has_what_went_over_its_own_conn
     assert scene.sent() == {(first, frame), (second, later)}
 
 
+def test_what_nothing_else_brought_came_over_whatever_connection_it_was() -> None:
+    scene = Shared("mcp", "mcp")
+    links: set[tuple[Asked, Frame]] = set()
+    for number, connection in enumerate(("c1", "c1", "c1", "c2", "c1")):
+        links.add((scene.asks(f"a{number}"), scene.runs(connection, f"result {number}")))
+        scene.told(f"result {number}")
+    scene.asks("last")
+    assert scene.sent() == links
+
+
 def test_a_host_may_open_a_connection_for_each_call_or_go_over_to_a_new_one() -> None:
     scene = Shared("mcp", "mcp")
     links: set[tuple[Asked, Frame]] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -35,7 +35,8 @@ class Clients:
     one whose client sent them. Before that a call may be that of any client, where there are several. A conversation is one host's,
     whose client sent the first of its calls to a server: what another one sends that was there already, the host may have kept, and
     tell as well. One that comes later may be its own: conversations are gone on with in other hosts. So it is with connections whose
-    clients have one name, as those of one library do: a conversation that went on with some meanwhile does not use others beside them.
+    clients have one name, as those of one library do: a conversation that went on with some meanwhile does not use others beside them
+    for what was brought before, or is elsewhere.
 
     Args:
         names: What the client of each connection calls itself.
@@ -52,11 +53,17 @@ class Clients:
         self._shown: dict[tuple[object, str], set[str]] = defaultdict(set)
         self._of_talk: dict[tuple[object, str], tuple[str, int]] = {}  # with the time of the last
         self._used: dict[tuple[object, str], dict[Line, _Use]] = defaultdict(lambda: defaultdict(_Use))
+        self._brought: dict[tuple[str, str, str], Counter[str | None]] = defaultdict(Counter)
 
     @property
     def are_several(self) -> bool:
         """Whether any server has some."""
         return any(len(lines) > 1 for lines in self._lines.values())
+
+    def see(self, frames: Iterable[Sent]) -> None:
+        """All frames: what several of them brought, a host may have had from either."""
+        for frame in frames:
+            self._brought[frame.server, frame.tool, frame.arguments][_text(frame)] += 1
 
     def learn(self, candidates: Iterable[Candidate], joined: Mapping[str, Sequence[Sent]]) -> None:
         """Whose they are, by calls that are joined."""
@@ -87,7 +94,7 @@ class Clients:
 
     def _whose(self, call: Candidate, frame: Sent) -> bool | None:
         """Whether a client that sent a frame is the host's that asked for a call; None where that is not known."""
-        if self._is_used_elsewhere(call, frame):
+        if self._is_brought_elsewhere(frame) and self._is_used_elsewhere(call, frame):
             return False
         if not self._are_named_apart:
             return True
@@ -100,6 +107,11 @@ class Clients:
             return own in shown if len(shown) == 1 and own else None
         lines = (line for line in self._lines[frame.server] if call.connections is None or line in call.connections)
         return True if {self._names[line] for line in lines} <= {own} else None
+
+    def _is_brought_elsewhere(self, frame: Sent) -> bool:
+        """Whether another frame that asks for the same brought the same, or may bring it still."""
+        brought, text = self._brought[frame.server, frame.tool, frame.arguments], _text(frame)
+        return brought.total() > 1 if text is None else brought[text] + brought[None] > 1
 
     def _is_used_elsewhere(self, call: Candidate, frame: Sent) -> bool:
         """Whether a call's conversation had another connection before a frame's, and used it beside; and this one, but for the call, hardly ever."""
@@ -116,3 +128,8 @@ class Clients:
     @staticmethod
     def _is_told(call: Candidate, frame: Sent) -> bool:
         return (call.tells_itself(frame) or OTHER) >= END
+
+
+def _text(frame: Sent) -> str | None:
+    """What a frame brought, in words; None while nothing has come."""
+    return None if frame.answer is None else "\n".join(frame.answer.texts)

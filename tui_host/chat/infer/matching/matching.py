@@ -71,6 +71,7 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], clients: Clie
     without_taken(possible, waiting, on_clock)
     sure = possible
     if clients.are_several:
+        clients.see(frames)
         clients.learn(candidates, joined)
         first, _ = _competed(clients.known(possible, on_clock), field.frames, unasked, candidates, joined)
         clients.learn(candidates, first)
