@@ -17,6 +17,7 @@ from tui_host.chat.infer.matching.candidates import Candidate, with_twins
 from tui_host.chat.infer.matching.clients import Clients
 from tui_host.chat.infer.matching.courses import Courses, crossing
 from tui_host.chat.infer.matching.edited import with_edited
+from tui_host.chat.infer.matching.elsewhere import without_elsewhere
 from tui_host.chat.infer.matching.field import Field
 from tui_host.chat.infer.matching.groups import Group, groups
 from tui_host.chat.infer.matching.orders import Orders
@@ -71,13 +72,17 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], clients: Clie
     without_taken(possible, waiting, on_clock)
     sure = possible
     if clients.are_several:
-        clients.see(frames)
         clients.learn(candidates, joined)
         first, _ = _competed(clients.known(possible, on_clock), field.frames, unasked, candidates, joined)
         clients.learn(candidates, first)
         possible = clients.without_others(possible, on_clock)
         sure = clients.known(possible, on_clock)
-    joined, as_asked = _competed(sure, field.frames, unasked, candidates, joined)
+    named = joined
+    joined, as_asked = _competed(sure, field.frames, unasked, candidates, named)
+    kept = without_elsewhere(sure, candidates, joined, on_clock)
+    if kept != sure:  # what is certain is so whether conversations keep to their connections or not
+        held, _ = _competed(kept, field.frames, unasked, candidates, named)
+        joined = {key: sent for key, sent in joined.items() if held.get(key) == sent}
     for key in {*belated(waiting, joined), *crossing(candidates, joined)}:
         del joined[key]
     told, refuted = placed(candidates, joined, as_asked)
