@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -90,14 +91,20 @@ def test_a_response_is_folded_to_what_it_says() -> None:
     assert "stop: tools (tool_calls)" in text
 
 
-def test_a_response_that_still_comes_says_so_far() -> None:
+_CALL: JSON = {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, '}}
+
+
+@pytest.mark.parametrize(
+    ("delta", "said"), [({"content": "Hel"}, "answer  Hel"), ({"tool_calls": [_CALL]}, 'asks  add {"a": 1')]
+)
+def test_a_response_that_still_comes_says_so_far(delta: dict[str, JSON], said: str) -> None:
     wires = Wires()
     request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
     response = wires.response(request, 1.1)
-    response = wires.chunk(response, events_of({"content": "Hel"})[0], 1.2)
+    response = wires.chunk(response, events_of(delta)[0], 1.2)
     text = "\n".join(drawn(parts_page(wires, response, set())))
     assert "so far" in text
-    assert "answer  Hel" in text
+    assert said in text
     assert "cut" not in text
 
 

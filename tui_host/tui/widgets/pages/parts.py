@@ -152,7 +152,7 @@ def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Diale
     if row.method == "GET":  # nobody asks a model so
         return _list_page(body, dialect)
     fold = yield from fold_of(source, row, body, dialect)
-    entries = _said(fold, body, source.hide)
+    entries = _said(fold, body, source.hide, is_open=row.state == "open")
     entries += read_out(marks_of(source, row), body, has_calls=bool(fold.calls))
     entries += _figures_of(fold.usage)
     if fold.stop is not None:
@@ -194,7 +194,7 @@ def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> 
     return fold
 
 
-def _said(fold: Fold, body: Body, hide: Callable[[str], str]) -> list[Entry]:
+def _said(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: bool) -> list[Entry]:
     entries: list[Entry] = []
     for key, name, text in (("thinking", "thinking", fold.thinking), ("text", "answer", fold.text)):
         if text:
@@ -215,7 +215,7 @@ def _said(fold: Fold, body: Body, hide: Callable[[str], str]) -> list[Entry]:
                 key=f"call/{call.call.id}",
                 label=f"asks  {call.call.name} {arguments[:200]}",
                 figures=(f"{len(arguments.encode('utf-8', 'replace')):,}",),
-                mark="" if call.complete else "cut",
+                mark="" if call.complete or is_open else "cut",
                 text=lambda arguments=arguments: arguments,
                 opened=True,
                 style="what",
