@@ -169,16 +169,22 @@ def test_a_host_may_open_a_connection_for_each_call_or_go_over_to_a_new_one() ->
     assert scene.sent() == links
 
 
-def test_a_conversation_that_goes_on_in_another_host_has_its_calls_sent_by_that() -> None:
+@pytest.mark.parametrize(("brought", "is_joined"), [(["4"], True), (["3"], False), (["3", "3"], True)])
+@pytest.mark.parametrize("name", ["mcp", "another"])
+def test_a_conversation_may_go_on_with_a_new_connection_which_something_new_or_a_second_call_shows(
+    name: str, brought: Sequence[str], *, is_joined: bool
+) -> None:
     scene = Shared("mcp", "tester")
     first, frame = scene.asks("a1"), scene.runs("c1", "3")
     scene.told("3")
     scene.world.now += 100 * MS
-    scene.math.start(["add"], "another", "c3")
-    second, later = scene.asks("a2"), scene.runs("c3", "3")
-    scene.told("3")
-    scene.asks("a3")
-    assert scene.sent() == {(first, frame), (second, later)}
+    scene.math.start(["add"], name, "c3")
+    later: set[tuple[Asked, Frame]] = set()
+    for number, text in enumerate(brought):
+        later.add((scene.asks(f"b{number}"), scene.runs("c3", text)))
+        scene.told(text)
+    scene.asks("last")
+    assert scene.sent() == {(first, frame), *(later if is_joined else ())}
 
 
 def test_a_host_that_calls_itself_the_same_before_both_sends_nothing_as_another_client() -> None:

@@ -31,8 +31,8 @@ class _Use:
         self.first_ns, self.last_ns = min(self.first_ns, at_ns), max(self.last_ns, at_ns)
 
 
-_Used: TypeAlias = dict[tuple[object, str], dict[Line, _Use]]
-"""By the conversation and the server."""
+_Used: TypeAlias = dict[tuple[object, object, str], dict[Line, _Use]]
+"""By the conversation, who asks, and the server."""
 
 
 def without_elsewhere(
@@ -41,11 +41,12 @@ def without_elsewhere(
     joined: Mapping[str, Sequence[Sent]],
     frames: Mapping[FrameKey, Sent],
 ) -> Possible:
-    """What is possible, but for calls whose conversation had another connection than a frame's before, and used it beside.
+    """What is possible, but for calls whose conversation used another connection than a frame's before, and not that one, or hardly.
 
     Clients of one library all have one name. So a frame of somebody else may fit a call that its host answered by itself, with what it
     had kept. Something had brought that before: a result that no other frame brought came with this one, whatever it came over. What
-    was opened for a call is that call's, as some hosts do for each; and a conversation may go over to what comes later.
+    was opened for a call is that call's, as some hosts do for each. A conversation may go over to what comes later, if another of its
+    calls went over that, too.
 
     Args:
         possible: The calls that each frame may carry.
@@ -58,7 +59,7 @@ def without_elsewhere(
         for frame in joined.get(call.asked.key, ()):
             is_named = call.asked.wire_id in frame.ids
             if is_named or (call.is_sure_of(frame) and (call.tells_itself(frame) or OTHER) >= END):
-                used[call.talk, frame.server][frame.line].add(call.asked.key, frame.at_ns)
+                used[call.talk, call.agent, frame.server][frame.line].add(call.asked.key, frame.at_ns)
     often = Counter(map(_same, frames.values()))
     often.update(_same(frame) for sent in joined.values() for frame in sent if frame.key not in frames)
     return {
@@ -81,12 +82,13 @@ def _is_brought_by_others(frame: Sent, often: Mapping[_Same, int]) -> bool:
 
 
 def _is_elsewhere(call: Candidate, frame: Sent, used: _Used) -> bool:
-    """Whether a conversation used others before a frame and since that frame's is there; and this one, but for the call, hardly ever."""
+    """Whether a conversation used others before a frame: and this one, but for the call, hardly ever beside them, or never at all."""
     if frame.since_ns >= call.asked.at_ns:
         return False
-    lines = used.get((call.talk, frame.server), {})
+    lines = used.get((call.talk, call.agent, frame.server), {})
     own = len(lines[frame.line].calls - {call.asked.key}) if frame.line in lines else 0
     others = (use for line, use in lines.items() if line != frame.line)
     return any(
-        len(use.calls) > _OFTEN * own and use.first_ns < frame.at_ns and use.last_ns > frame.since_ns for use in others
+        use.first_ns < frame.at_ns and len(use.calls) > _OFTEN * own and (use.last_ns > frame.since_ns or not own)
+        for use in others
     )
