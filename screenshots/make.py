@@ -28,9 +28,9 @@ from tui_host.chat.conversation import AnswerItem, UserItem
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
-from tui_host.tui.run import around
-from tui_host.tui.widgets.approval.panel import Approval
-from tui_host.tui.widgets.transcript.view import Transcript
+from tui_host.tui.run_app import around
+from tui_host.tui.widgets.approval.approval_panel import Approval
+from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 FOLDER = Path(__file__).parent
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
@@ -239,7 +239,7 @@ SCENES = {
 
 @asynccontextmanager
 async def driven(scene: Scene, folder: Path) -> AsyncGenerator[Person]:
-    """The app with a host around it, as `tui_host.tui.run` has it, and somebody at its keys."""
+    """The app with a host around it, as `tui_host.tui.run_app` has it, and somebody at its keys."""
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     (folder / "config.toml").write_text("")
     settings = load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), environment)

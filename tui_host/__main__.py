@@ -30,7 +30,7 @@ def main() -> None:
         gc.disable()  # what is imported stays: looking through it again and again is a tenth of the start
         if "tap" in sys.argv:
             _relay_at_once(sys.argv[1:])
-        from tui_host.cli import output
+        from tui_host.cli import standard_output as output
 
         try:
             code = run(sys.argv[1:])
@@ -64,14 +64,14 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 
 def _relay_at_once(words: list[str]) -> None:
     """Become a stdio tap, if the words plainly ask for it: a server's start waits for nothing else that we have."""
-    from tui_host.tap.stdio.command import become
-    from tui_host.tap.words import NO_TAP, read_words
+    from tui_host.tap.stdio.server_command import become
+    from tui_host.tap.typed_command import NO_TAP, read_words
 
     tap = read_words(words)
     if tap is not None:
         closed = _open_what_is_closed()
         try:
-            from tui_host.tap.stdio.tap import relay
+            from tui_host.tap.stdio.stdio_relay import relay
         except (MemoryError, SystemError, ImportError, OSError) as error:
             # Too little room is any of these to Python, a library that cannot be mapped an error of the import.
             why = str(error) if isinstance(error, (ImportError, OSError)) else "no memory is left"
@@ -89,10 +89,11 @@ def _plain_lines(write: Callable[[str], None]) -> PlainLines:
 
 def run(words: list[str]) -> int:
     """Do what the words ask for; returns the exit code."""
-    from tui_host.capture.no_core import leave_no_core
-    from tui_host.cli import diagnostics, output
+    from tui_host.cli import diagnostics
+    from tui_host.cli import standard_output as output
     from tui_host.cli.arguments import read_arguments
     from tui_host.errors import TuiHostError
+    from tui_host.guard.core_dumps import leave_no_core
     from tui_host.settings.load import load
 
     closed = _open_what_is_closed()
@@ -132,8 +133,8 @@ def run(words: list[str]) -> int:
 def _tap(arguments: Arguments, closed: Collection[int]) -> int:
     """Become a tap. It reads no configuration: a mistake in ours is none of another host's."""
     if arguments.action == "stdio":
-        from tui_host.tap.stdio.tap import relay
-        from tui_host.tap.words import Stdio
+        from tui_host.tap.stdio.stdio_relay import relay
+        from tui_host.tap.typed_command import Stdio
 
         folder = arguments.data_dir
         typed = None if folder is None else str(folder)
@@ -142,17 +143,17 @@ def _tap(arguments: Arguments, closed: Collection[int]) -> int:
         from tui_host.cli.tap_install import tap_install
 
         return tap_install(arguments, os.environ)
-    from tui_host.cli.tap import tap
+    from tui_host.cli.tap_command import tap
 
     return tap(arguments, os.environ, _plain_lines)
 
 
 def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -> TuiHostError:
     """What a person is told of a mistake of ours that nobody else has told; its log goes to the folder, if there is one."""
-    from tui_host.host.crash import write_crash
+    from tui_host.host.crash_log import write_crash
 
     def redact(text: str) -> str:
-        from tui_host.capture.redact import redactor_of
+        from tui_host.capture.redact.redaction import redactor_of
 
         if settings is None:
             raise LookupError("no secret is known yet")
@@ -217,33 +218,33 @@ def dispatch(arguments: Arguments, settings: Settings) -> int:
         _end_in_order()
     match arguments.command:
         case "ask":
-            from tui_host.cli.ask import ask
+            from tui_host.cli.ask_command import ask
 
             return ask(arguments, settings)
         case "compare":
-            from tui_host.cli.compare import compare
+            from tui_host.cli.compare_command import compare
 
             return compare(arguments, settings)
         case "servers":
-            from tui_host.cli.servers import servers
+            from tui_host.cli.servers_command import servers
 
             return servers(arguments, settings)
         case "models":
-            from tui_host.cli.models import models
+            from tui_host.cli.models_command import models
 
             return models(arguments, settings)
         case "open":
             from pathlib import Path
 
-            from tui_host.tui.opening import open_files
+            from tui_host.tui.open_command import open_files
 
             return open_files([Path(word) for word in arguments.words], settings)
         case "sessions":
-            from tui_host.cli.sessions import sessions
+            from tui_host.cli.sessions_command import sessions
 
             return sessions(arguments, settings)
         case _:
-            from tui_host.tui.run import run_app
+            from tui_host.tui.run_app import run_app
 
             return run_app(settings, record=not arguments.no_record)
 

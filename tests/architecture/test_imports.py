@@ -20,7 +20,7 @@ LIGHT = (
     "tui_host.chat.policy",
     "tui_host.host.host",
     "tui_host.cli.arguments",
-    "tui_host.tui.run",  # refuses a terminal that it cannot draw on at once
+    "tui_host.tui.run_app",  # refuses a terminal that it cannot draw on at once
 )
 HEAVY = (
     "mcp",
@@ -46,7 +46,7 @@ def test_what_is_needed_before_the_first_frame_loads_nothing_heavy(module: str) 
 
 
 OURS = Path(tui_host.__file__).parent
-LOADED_ALONE = {"tui_host.capture.exports", "tui_host.capture.imports"}
+LOADED_ALONE = {"tui_host.capture.exports", "tui_host.opening"}
 """Packages that are loaded in one thread, when a command or a process needs them."""
 
 

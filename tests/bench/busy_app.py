@@ -30,7 +30,7 @@ from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
-from tui_host.tui.run import around, collecting
+from tui_host.tui.run_app import around, collecting
 
 HISTORY = 100
 TICK = 0.01

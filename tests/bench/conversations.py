@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from tui_host.capture.ending import Ending
+from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place
 from tui_host.errors import JSON
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from tests.bench.measure import Table, at_most
+from tui_host.capture.http.sse import SseDecoder
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Draft, Place, Record
-from tui_host.capture.sse import SseDecoder
 from tui_host.capture.visible import visible
 
 

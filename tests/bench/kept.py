@@ -10,14 +10,14 @@ from pathlib import Path
 
 from tests.bench.conversations import Traffic
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.session import session_id
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import session_id
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, Conversation, Item, UserItem
 from tui_host.chat.policy import Policy
 from tui_host.chat.session import Session
-from tui_host.chat.stored import Messages
-from tui_host.host.keeping import StoreKeeper
+from tui_host.chat.stored_messages import Messages
+from tui_host.host.session_storage import StoreKeeper
 from tui_host.llm.messages import Message, Text
 from tui_host.settings.schema import ModelRef
 

@@ -24,11 +24,11 @@ from tests.bench.measure import Table, at_least, at_most, say
 from tests.bench.on_pty import HERE
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text
-from tui_host.llm.model import ModelClient
+from tui_host.llm.model_client import ModelClient
 from tui_host.llm.protocols.native import Native
 from tui_host.settings.schema import Provider, Template
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from tests.bench.answering_peer import DIALECTS
 from tests.bench.measure import Table, at_most
-from tui_host.chat.asking import asking
-from tui_host.chat.hub import HUB
+from tui_host.chat.active_profile import Applied
+from tui_host.chat.next_request import asking
 from tui_host.chat.policy import Policy
-from tui_host.chat.profiles import Applied
 from tui_host.chat.session import Session
+from tui_host.chat.tool_hub import HUB
 from tui_host.errors import JSON
-from tui_host.llm.dialects.by_name import dialect
+from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.messages import Message, Text
-from tui_host.llm.protocols.by_name import protocol
-from tui_host.llm.request import Outgoing, model_request
+from tui_host.llm.model_request import Outgoing, model_request
+from tui_host.llm.protocols.protocol_table import protocol
 from tui_host.servers.catalog import Tool
 from tui_host.settings.schema import ModelRef, Provider, Template
 from tui_host.settings.templates import template_of

@@ -14,7 +14,7 @@ from tests.bench.conversations import SHAPES, Traffic
 from tests.bench.measure import Table, at_least, at_most, interleaved, percentile
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 
 FRAME = b'{"jsonrpc":"2.0","id":%07d,"result":{"content":[{"type":"text","text":"' + b"lorem ipsum " * 70 + b'"}]}}\n'

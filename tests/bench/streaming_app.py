@@ -24,9 +24,9 @@ from typing_extensions import override
 
 from tests.bench.heartbeat import Heartbeat
 from tui_host.chat.conversation import AnswerItem, Conversation
-from tui_host.tui.markdown.fences import warm
+from tui_host.tui.markdown.code_blocks import warm
 from tui_host.tui.markdown.parser import load
-from tui_host.tui.widgets.transcript.view import Transcript
+from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 END = "\n\nTHE-END\n"
 LIMIT_SECONDS = 40.0

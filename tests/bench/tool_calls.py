@@ -18,9 +18,9 @@ from tests.bench.measure import Table, at_least, at_most
 from tests.bench.on_pty import HERE
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
-from tui_host.chat.arguments import canonical
+from tui_host.chat.call_arguments import canonical
 from tui_host.errors import JSON
 from tui_host.servers.pool import Pool
 from tui_host.settings.schema import ServerSpec, Template

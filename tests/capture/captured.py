@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from tui_host.capture.imports import File, read
-from tui_host.capture.imports.seen import Seen
-from tui_host.capture.imports.wires import Wires
 from tui_host.errors import JSON
-from tui_host.llm.dialects.by_name import DIALECTS
+from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.opening import File, read
+from tui_host.opening.drafts import Seen
+from tui_host.opening.wire_detection import Wires
 
 WIRES = Wires({name: dialect.paths for name, dialect in DIALECTS.items()})
 NOW_NS = 1_795_268_701_000_000_000

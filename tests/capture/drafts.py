@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Redaction, Wire
-from tui_host.capture.store.form import OlderFormError
+from tui_host.capture.store.schema_version import OlderFormError
 from tui_host.capture.store.store import Store
 
 WAIT = 20.0

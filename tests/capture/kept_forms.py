@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.capture.drafts import FixedClock, frame
-from tui_host.capture.exports import jsonl
+from tui_host.capture.exports import jsonl_export as jsonl
 from tui_host.capture.record import Draft, Head, Place, Redaction
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.session import SessionState
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionState
 from tui_host.capture.store.store import Store
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 
 from tests.capture.wires import Kept, rpc
-from tui_host.capture.correlator import Correlator
-from tui_host.capture.frames import frame_head
-from tui_host.capture.http import ObservedExchange, Observer
+from tui_host.capture.frames.correlator import Correlator
+from tui_host.capture.frames.frame_heads import frame_head
+from tui_host.capture.http.observer import ObservedExchange, Observer
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span

@@ -8,10 +8,10 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from tests.capture.captured import NOW_NS, WIRES
-from tui_host.capture.imports import File, read
-from tui_host.capture.imports.logs.tangle import WORDS
-from tui_host.capture.words import items, mapping
+from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON
+from tui_host.opening import File, read
+from tui_host.opening.logs.tangle import WORDS
 
 DONE = "data: [DONE]"
 

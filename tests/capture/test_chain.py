@@ -14,7 +14,7 @@ from tests.capture.wires import rpc
 from tui_host.capture.chain import fold_chain, read_link
 from tui_host.capture.link import Link, Span
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 
 LINKS = st.builds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from tui_host.capture.enclosed import TEXT, Enclosed
+from tui_host.capture.json.brackets import TEXT, Enclosed
 
 WHOLE = re.compile(rb'(a?\[)((?:[^"\[\]]|' + TEXT + rb")*)\]", re.DOTALL)
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.wires import Kept
-from tui_host.capture.codings import CodingError, coded, decoder, encoding_of
-from tui_host.capture.ending import Ending, read_ending
-from tui_host.capture.exchange import Exchange, fold_exchanges
-from tui_host.capture.http import Observer
+from tui_host.capture.content_codings import CodingError, coded, decoder, encoding_of
+from tui_host.capture.http.exchange import Exchange, fold_exchanges
+from tui_host.capture.http.exchange_end import Ending, read_ending
+from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE
 
 EVENTS = b'data: {"a":1}\n\n: ping\n\ndata: [DONE]\n\n'

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.capture.drafts import FixedClock, any_draft, frame
-from tui_host.capture.exports import EXPORTS, jsonl, markdown
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports import jsonl_export as jsonl
+from tui_host.capture.exports import markdown_export as markdown
 from tui_host.capture.record import Draft, Head, Place, Record, Redaction
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.session import SessionInfo, SessionState
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionInfo, SessionState
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.capture.store.fleeting import PREFIX, fleeting_folder, remove_left_behind
+from tui_host.capture.store.temporary_store import PREFIX, fleeting_folder, remove_left_behind
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.wires import rpc
-from tui_host.capture.correlator import REMEMBERED, Correlator
-from tui_host.capture.frames import NODES, WHOLE, frame_head, frames_in, made_frame, read_frame
+from tui_host.capture.frames.correlator import REMEMBERED, Correlator
+from tui_host.capture.frames.frame_heads import NODES, WHOLE, frame_head, frames_in, made_frame, read_frame
+from tui_host.capture.json.narrowing import WORDS, short
 from tui_host.capture.record import NOWHERE, Place
-from tui_host.capture.words import WORDS, short
 from tui_host.errors import JSON
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)

@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from tests.capture.wires import Answer, Kept, Peer, chunked, response, rpc, serving
-from tui_host.capture.context import current_place
-from tui_host.capture.http import Observer
-from tui_host.capture.httpx2_tap import RecordingTransport
+from tui_host.capture.conversation_context import current_place
+from tui_host.capture.http.httpx2_tap import RecordingTransport
+from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE, Draft, Place
 
 CALL = Place(session="s", turn=1, step=1, call="c1")

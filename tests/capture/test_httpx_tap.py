@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from tests.capture.wires import Answer, Kept, Peer, chunked, response, serving
-from tui_host.capture.context import current_place
-from tui_host.capture.http import Observer
-from tui_host.capture.httpx_tap import RecordingTransport, exchange_of
+from tui_host.capture.conversation_context import current_place
+from tui_host.capture.http.httpx_tap import RecordingTransport, exchange_of
+from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import Place
 
 EVENTS = [b'data: {"a":1}\n\n', b"data: \xe5\xb7", b"\xa5\n\n", b"data: [DONE]\n\n"]

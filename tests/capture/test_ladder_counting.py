@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.captured import CHAT, NOW_NS, PIECE, WIRES
-from tui_host.capture.imports import File, read
-from tui_host.capture.ladder.counting import EventCount
+from tui_host.capture.http.sse import SseDecoder
+from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.ladder.event_count import EventCount
 from tui_host.capture.record import Head
-from tui_host.capture.sse import SseDecoder
-from tui_host.capture.words import mapping
+from tui_host.opening import File, read
 
 STREAM = (
     ": waiting\n\nevent: ping\ndata: {}\n\n"

@@ -11,9 +11,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from tui_host.capture import pipes
-from tui_host.capture.pipes import LineWriter, ReadPipe
 from tui_host.capture.record import NOWHERE, Place
+from tui_host.capture.stdio import pipes
+from tui_host.capture.stdio.pipes import LineWriter, ReadPipe
 from tui_host.errors import JSON
 
 LARGE = b"x" * 300_000 + b"\n"

@@ -15,9 +15,9 @@ import pytest
 from tests.capture.drafts import FixedClock, everything_in, frame, known_ns, wait_until
 from tui_host.capture.record import Head, lasted
 from tui_host.capture.recorder import Memory, Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.store.form import connect
-from tui_host.capture.store.slots import Slot
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.pending_records import Slot
+from tui_host.capture.store.schema_version import connect
 from tui_host.capture.store.store import Store
 
 KEY = "sk-canary-0123456789"

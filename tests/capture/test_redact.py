@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.capture.codings import coded, decoder
-from tui_host.capture.packing import unpacked
+from tui_host.capture.content_codings import coded, decoder
 from tui_host.capture.record import Draft, Head, Redaction
-from tui_host.capture.redact import Redactor
-from tui_host.capture.redact_coded import CodedStream
+from tui_host.capture.redact.coded_bodies import CodedStream
+from tui_host.capture.redact.packing import unpacked
+from tui_host.capture.redact.redaction import Redactor
 
 KEY = "sk-canary-0123456789"
 ODD = 'p"q\\r/s+t=ü w&x%y'

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from tui_host.capture.held import LIMIT
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.redact import Redactor
-from tui_host.capture.redact_logins import without_tokens
-from tui_host.capture.token_answers import AnswerStream, tells_token
-from tui_host.capture.tokens import is_login, without_credentials
+from tui_host.capture.redact.body_buffer import LIMIT
+from tui_host.capture.redact.login_bodies import is_login, without_credentials
+from tui_host.capture.redact.login_forms import without_tokens
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.redact.token_answers import AnswerStream, tells_token
 from tui_host.errors import JSON
 
 

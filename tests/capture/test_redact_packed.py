@@ -9,11 +9,11 @@ from hashlib import sha256
 
 import pytest
 
-from tui_host.capture.codings import CodingError, coded, decoder
+from tui_host.capture.content_codings import CodingError, coded, decoder
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.redact import Redactor
-from tui_host.capture.redact_coded import CodedStream
-from tui_host.capture.tokens import without_credentials
+from tui_host.capture.redact.coded_bodies import CodedStream
+from tui_host.capture.redact.login_bodies import without_credentials
+from tui_host.capture.redact.redaction import Redactor
 
 KEY = b"sk-canary-0123456789-abcdef"
 REDACTOR = Redactor([("K", KEY.decode())])

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.redact import Redactor
-from tui_host.capture.redact_bodies import without_keys
-from tui_host.capture.redact_logins import without_tokens
+from tui_host.capture.redact.bodies_by_place import without_keys
+from tui_host.capture.redact.login_forms import without_tokens
+from tui_host.capture.redact.redaction import Redactor
 
 KEY = "sk-others-0123456789-abcdef"
 

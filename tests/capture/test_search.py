@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.capture.session import SessionState, foreign_session
+from tui_host.capture.session_summary import SessionState, foreign_session
 from tui_host.capture.store.search import search
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, UserItem, item_to_text

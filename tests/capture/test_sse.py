@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.capture.sse import SseDecoder, SseEvent
+from tui_host.capture.http.sse import SseDecoder, SseEvent
 
 PIECES = st.sampled_from(
     [

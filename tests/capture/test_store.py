@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.capture.drafts import FixedClock, any_draft, frame, wait_until
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.store.form import connect
-from tui_host.capture.store.schema import MIGRATIONS
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.migrations import MIGRATIONS
+from tui_host.capture.store.schema_version import connect
 from tui_host.capture.store.store import Store
 from tui_host.errors import SettingsError, StoreError
 
@@ -27,9 +27,9 @@ import sys
 from pathlib import Path
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.form import connect
+from tui_host.capture.store.schema_version import connect
 
 path, capture, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store = Store.open(path)

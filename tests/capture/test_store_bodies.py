@@ -19,11 +19,11 @@ from tests.capture.drafts import frame
 from tests.steps import sizes_given
 from tui_host.capture.record import Draft, Head, Place
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.store import bodies as kept_bodies
-from tui_host.capture.store.bodies import GREAT, Packer
-from tui_host.capture.store.runs import KINDS, Piece, pack_run, unpack_run
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store import stored_bodies as kept_bodies
+from tui_host.capture.store.answer_runs import KINDS, Piece, pack_run, unpack_run
 from tui_host.capture.store.store import Store
+from tui_host.capture.store.stored_bodies import GREAT, Packer
 from tui_host.errors import JSON
 
 SESSION = "20261121-134501-x7k2q"

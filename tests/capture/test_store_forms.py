@@ -12,7 +12,7 @@ from tests.capture.drafts import frame
 from tests.capture.kept_forms import GOLDEN, SESSION, fill, restore, told
 from tests.capture.test_store import record
 from tui_host.capture.record import Draft, Place
-from tui_host.capture.store.schema import MIGRATIONS
+from tui_host.capture.store.migrations import MIGRATIONS
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 

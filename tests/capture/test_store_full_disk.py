@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.capture.drafts import frame, wait_until
 from tests.capture.test_store_sessions import FIRST, SECOND, save
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 

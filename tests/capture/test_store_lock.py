@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import wait_until
-from tui_host.capture.store.lock import Lock, is_live, remove_left_behind
-from tui_host.capture.store.pruning import Limits, prune
+from tui_host.capture.store.process_lock import Lock, is_live, remove_left_behind
+from tui_host.capture.store.retention import Limits, prune
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 
 HOLDER = """
 import sys
 from pathlib import Path
-from tui_host.capture.store.lock import Lock
+from tui_host.capture.store.process_lock import Lock
 
 lock = Lock(Path(sys.argv[1]))
 print(lock.token, flush=True)
@@ -31,8 +31,8 @@ import sys
 from pathlib import Path
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.session import SessionState
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionState
 from tui_host.capture.store.store import Store
 
 path, name = Path(sys.argv[1]), sys.argv[2]

@@ -12,8 +12,8 @@ import pytest
 from tests.capture.drafts import FixedClock, everything_in, frame
 from tests.capture.test_store_sessions import FIRST, OTHER_PROCESS, SECOND, THIRD, save, settle
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.store.pruning import Limits, prune, used_bytes
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.retention import Limits, prune, used_bytes
 from tui_host.capture.store.store import Store
 
 NOW = 1_795_268_701_000_000_000

@@ -19,8 +19,8 @@ from tests.capture.test_store import record, start_writer
 from tests.capture.test_store_forms import kept, told
 from tests.capture.test_store_sessions import FIRST, SECOND, save
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.store.file import doubted
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.database_file import doubted
 from tui_host.capture.store.store import Store
 from tui_host.errors import SettingsError, StoreError
 

@@ -14,9 +14,9 @@ from tests.capture.drafts import FixedClock, everything_in, frame
 from tui_host.capture.link import offered_link
 from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.session import SessionState, Source
-from tui_host.capture.store.intake import Intake
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionState, Source
+from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 
@@ -25,7 +25,7 @@ FIRST, SECOND, THIRD = "20261121-134501-aaaaa", "20261121-134502-bbbbb", "202611
 OTHER_PROCESS = """
 import sys
 from pathlib import Path
-from tui_host.capture.session import SessionState
+from tui_host.capture.session_summary import SessionState
 from tui_host.capture.store.store import Store
 
 store = Store.open(Path(sys.argv[1]))

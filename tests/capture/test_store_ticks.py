@@ -11,9 +11,9 @@ import pytest
 
 from tests.capture.drafts import frame, wait_until
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store import writer
-from tui_host.capture.store.form import connect
+from tui_host.capture.store.schema_version import connect
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.writer import BATCH, TICK
 

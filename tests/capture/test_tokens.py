@@ -7,13 +7,13 @@ import zlib
 
 import pytest
 
-from tui_host.capture.codings import decoder
-from tui_host.capture.held import LIMIT, Held
+from tui_host.capture.content_codings import decoder
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.redact import Redactor
-from tui_host.capture.redact_bodies import without_keys
-from tui_host.capture.redact_logins import without_tokens
-from tui_host.capture.tokens import is_login, without_credentials
+from tui_host.capture.redact.bodies_by_place import without_keys
+from tui_host.capture.redact.body_buffer import LIMIT, Held
+from tui_host.capture.redact.login_bodies import is_login, without_credentials
+from tui_host.capture.redact.login_forms import without_tokens
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
 
 

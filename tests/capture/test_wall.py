@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tui_host.capture.record import Draft, Record
-from tui_host.capture.wall import WallClock
+from tui_host.capture.wall_clock import WallClock
 
 NOON = 1_760_000_000_000_000_000
 

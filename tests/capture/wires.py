@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
-from tui_host.capture.ending import Ending, read_ending
+from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Draft, Kind, Record
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 
 
 class Kept:

@@ -17,20 +17,20 @@ from anyio.abc import ByteStream
 from tests.llm.peer import Script, head, saying
 from tests.llm.streams import DONE, calls, chunk, fold_of, fragment
 from tui_host.capture.chain import read_link
-from tui_host.capture.exchange import fold_exchanges
+from tui_host.capture.http.exchange import fold_exchanges
 from tui_host.capture.link import Link
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.chat.calls import text_of
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.policy import Approver, Policy, Question, Refuse
-from tui_host.chat.result import TurnResult
-from tui_host.chat.services import Services
 from tui_host.chat.session import Session
+from tui_host.chat.step_calls import text_of
 from tui_host.chat.turn import Turn
+from tui_host.chat.turn_result import TurnResult
+from tui_host.chat.turn_services import Services
 from tui_host.errors import JSON, ServerError
 from tui_host.llm.messages import ToolCall, ToolResult
-from tui_host.llm.model import ModelClient
+from tui_host.llm.model_client import ModelClient
 from tui_host.servers.catalog import Content, Progress, ServerStatus, Tool, ToolOutput
 from tui_host.settings.schema import Limits, ModelRef, Provider, Settings, Template
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.chat.arguments import canonical, pretty, read_arguments
+from tui_host.chat.call_arguments import canonical, pretty, read_arguments
 from tui_host.errors import TuiHostError
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.chat.attached import MOST_IMAGE, MOST_TEXT, check_together, read_attached, said, unmarked
+from tui_host.chat.attachments import MOST_IMAGE, MOST_TEXT, check_together, read_attached, said, unmarked
 from tui_host.errors import TuiHostError
 from tui_host.llm.messages import Image, Text
 

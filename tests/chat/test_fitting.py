@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from tui_host.chat.fitting import MOST, misfits
+from tui_host.chat.schema_check import MOST, misfits
 from tui_host.errors import JSON
 
 NUMBERS: JSON = {

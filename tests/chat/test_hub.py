@@ -11,7 +11,7 @@ from tests.chat.conftest import Make
 from tests.llm.peer import peer
 from tests.llm.protocols.answers import call
 from tui_host.chat.conversation import CallItem
-from tui_host.chat.hub import HUB, INSPECT, INVOKE, LIST
+from tui_host.chat.tool_hub import HUB, INSPECT, INVOKE, LIST
 
 SUM = '{"name": "math__add", "params": {"a": 6, "b": 5}}'
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.llm.asking import TARGET
-from tui_host.chat.offer import Offer
-from tui_host.llm.dialects.by_name import dialect
+from tui_host.chat.offered_tools import Offer
+from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.messages import Ask, Message, Text, ToolSpec
-from tui_host.llm.names import OPENAI_NAMES, NameRule
-from tui_host.llm.protocols.by_name import protocol
-from tui_host.llm.writing import Tools
+from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.request_writing import Tools
+from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
 from tui_host.servers.catalog import Tool
 
 ADD = Tool(server="math", name="add", schema={"type": "object", "properties": {}})

@@ -10,9 +10,9 @@ from tests.llm.peer import peer
 from tests.llm.protocols.answers import PLAIN, call, made_up
 from tests.tui.inspector_wires import Wires
 from tui_host.capture.ladder.row import Row
-from tui_host.tui.widgets.ladder.describe import describe
-from tui_host.tui.widgets.pages.making import made
-from tui_host.tui.widgets.pages.parts import parts_page
+from tui_host.tui.widgets.ladder.row_summary import describe
+from tui_host.tui.widgets.pages.page_steps import made
+from tui_host.tui.widgets.pages.parts_page import parts_page
 
 
 def wires_of(at: Bench) -> Wires:

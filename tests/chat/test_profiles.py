@@ -14,12 +14,12 @@ from tests.chat.conftest import Make
 from tests.chat.test_parts_prompted import drawn, rows_of, wires_of
 from tests.llm.peer import peer
 from tests.llm.protocols.answers import PLAIN
+from tui_host.chat.active_profile import offers
 from tui_host.chat.conversation import NoteItem
-from tui_host.chat.profiles import offers
 from tui_host.errors import JSON
 from tui_host.llm.messages import Ask, Message, Text
-from tui_host.llm.request import model_request
-from tui_host.settings.options import Options
+from tui_host.llm.model_request import model_request
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import DIALECTS, Profile, Provider, Template
 
 NOW = datetime(2026, 11, 22, 9, 20, 5, tzinfo=UTC)

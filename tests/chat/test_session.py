@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.policy import Policy
 from tui_host.chat.session import Session
 from tui_host.errors import StoreError
-from tui_host.host.keeping import StoreKeeper, stored_session
+from tui_host.host.session_storage import StoreKeeper, stored_session
 from tui_host.llm.messages import Text
 from tui_host.settings.schema import ModelRef
 

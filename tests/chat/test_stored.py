@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from tui_host.capture.session import session_id
+from tui_host.capture.session_summary import session_id
 from tui_host.chat.conversation import title_of
-from tui_host.chat.stored import Messages, message_from_text, message_to_text
+from tui_host.chat.stored_messages import Messages, message_from_text, message_to_text
 from tui_host.errors import JSON, StoreError
 from tui_host.llm.messages import Echo, Image, Message, Text, Thinking, ToolCall, ToolResult
 

@@ -13,16 +13,16 @@ from tests.llm.peer import head, peer
 from tests.llm.recorded import anthropic
 from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER, Recorded
 from tests.llm.recorded.every import EVERY
-from tui_host.capture.exchange import fold_exchanges
+from tui_host.capture.http.exchange import fold_exchanges
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.policy import Policy
-from tui_host.chat.result import TurnResult
-from tui_host.chat.stored import message_from_text, message_to_text
+from tui_host.chat.stored_messages import message_from_text, message_to_text
+from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import JSON
-from tui_host.llm.dialects.by_name import dialect
 from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.messages import Ask, Thinking
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef, Provider, Template
 
 each_dialect = pytest.mark.parametrize("recorded", EVERY.values(), ids=EVERY)

@@ -13,10 +13,10 @@ from tests.chat.bench import Answers, Bench, asks, in_turn, says, session_of, te
 from tests.chat.conftest import Make
 from tests.llm.peer import head, peer
 from tests.llm.streams import DONE, calls, chunk, event, fragment
-from tui_host.chat.calls import text_of
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, NoteItem, SummaryItem
 from tui_host.chat.policy import Decision, Policy, Question
-from tui_host.chat.wording import output_text, result_of, shortened
+from tui_host.chat.result_words import output_text, result_of, shortened
+from tui_host.chat.step_calls import text_of
 from tui_host.errors import ServerError
 from tui_host.llm.messages import Image, ToolCall
 from tui_host.servers.catalog import Content, ToolOutput

@@ -9,9 +9,9 @@ from typing_extensions import override
 from tests.chat.bench import Answers, asks, in_turn, says
 from tests.chat.conftest import Make
 from tests.llm.peer import peer
-from tui_host.chat.calls import MOST_ASKED
 from tui_host.chat.conversation import CallItem, NoteItem
 from tui_host.chat.policy import Question
+from tui_host.chat.step_calls import MOST_ASKED
 
 CALL = ("math__add", '{"a":1,"b":2}')
 

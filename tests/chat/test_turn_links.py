@@ -21,7 +21,7 @@ from tui_host.chat.policy import Question
 from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef, Provider
 
 TWO = 'call math.add {"a": 1, "b": 2}\ncall math.multiply {"a":3,"b":4}'

@@ -12,7 +12,7 @@ from tests.chat.bench import PATIENCE, Answers, Bench, Silent, asks, in_turn, sa
 from tests.chat.conftest import Make
 from tests.llm.peer import Script, head, peer
 from tests.llm.streams import calls, chunk, fragment
-from tui_host.chat import wording
+from tui_host.chat import result_words as wording
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.turn import Turn
 from tui_host.llm.messages import Text

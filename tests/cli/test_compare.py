@@ -12,8 +12,8 @@ from tests.cli.desk import desk, loud
 from tests.cli.program import Ended, Programs
 from tests.cli.provider import asks, hangs, text
 from tests.llm.peer import head
-from tui_host.chat.compare import Column
-from tui_host.cli.compare import doubts_about
+from tui_host.chat.comparison import Column
+from tui_host.cli.compare_command import doubts_about
 from tui_host.errors import JSON
 from tui_host.settings.schema import ModelRef
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.capture.kept_forms import GOLDEN, SESSION, restore
-from tests.chat.infer.kept import keep_story
 from tests.cli.desk import KEY, Desk, desk, server
 from tests.cli.program import Programs
 from tests.cli.provider import asks, text
-from tui_host.capture.session import foreign_session
+from tests.infer.kept import keep_story
+from tui_host.capture.session_summary import foreign_session
 from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.chat.infer.forms import DIALECTS, FORMS, Answer, Call, Results, User
-from tests.chat.infer.world import MS, ModelTap, World
-from tui_host.capture.ending import Ending
+from tests.infer.forms import DIALECTS, FORMS, Answer, Call, Results, User
+from tests.infer.world import MS, ModelTap, World
+from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.session import SessionInfo
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.cli.cells import cells
 from tui_host.cli.tap_lines import PlainLines
 

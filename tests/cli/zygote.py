@@ -32,12 +32,12 @@ LOADED = (
     "httpx",
     "tui_host.__main__",
     "tui_host.chat.turn",
-    "tui_host.cli.ask",
-    "tui_host.cli.compare",
-    "tui_host.cli.servers",
-    "tui_host.cli.sessions",
+    "tui_host.cli.ask_command",
+    "tui_host.cli.compare_command",
+    "tui_host.cli.servers_command",
+    "tui_host.cli.sessions_command",
     "tui_host.host.demo_model",
-    "tui_host.llm.model",
+    "tui_host.llm.model_client",
     "tui_host.servers.supervisor",
 )
 HAS_SUBREAPER = sys.platform == "linux"

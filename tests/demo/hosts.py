@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.demo.played import BUNDLED
-from tui_host.demo.model.conversation import AssistantSaid, Conversation, Message, SystemSaid, Thinking, UserSaid
 from tui_host.demo.model.narrow import is_object
 from tui_host.demo.model.plan import Plan
 from tui_host.demo.model.protocols.respond import respond
+from tui_host.demo.model.request_content import AssistantSaid, Conversation, Message, SystemSaid, Thinking, UserSaid
 from tui_host.demo.servers.bundled import ToolFailed
 from tui_host.errors import JSON
 

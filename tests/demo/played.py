@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui_host.demo.model.brain.answer import answer
-from tui_host.demo.model.conversation import AssistantSaid, Call, Conversation, Message, Tool, ToolSaid, UserSaid
+from tui_host.demo.model.brain.rules import answer
 from tui_host.demo.model.narrow import is_object
 from tui_host.demo.model.plan import AskedCall, Plan
+from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, Message, Tool, ToolSaid, UserSaid
 from tui_host.demo.servers.bundled import BundledServer, BundledTool, ToolFailed
 from tui_host.demo.servers.math import MATH
 from tui_host.demo.servers.orders import ORDERS

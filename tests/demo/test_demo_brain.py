@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.demo.played import TOOLS, play, told_by_servers, tool
-from tui_host.demo.model.brain.answer import answer
 from tui_host.demo.model.brain.prose import chinese_text, english_text
-from tui_host.demo.model.brain.weather import cities_in
-from tui_host.demo.model.conversation import AssistantSaid, Call, Conversation, SystemSaid, ToolSaid, UserSaid
+from tui_host.demo.model.brain.rules import answer
+from tui_host.demo.model.brain.weather_rules import cities_in
 from tui_host.demo.model.plan import AskedCall, Breakage, Plan, Refusal
+from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, SystemSaid, ToolSaid, UserSaid
 
 _TAGS = ("*demo model: I follow rules, I am no AI*", "*演示模型：按规则回答，不是人工智能*")
 

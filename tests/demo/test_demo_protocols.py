@@ -8,10 +8,10 @@ import pytest
 
 from tests.demo.hosts import CHERRY, CLINE, ENVIRONMENT, HERMES, HOSTS, REACT, Host, inner, run, speak
 from tests.demo.played import BUNDLED
-from tui_host.demo.model.conversation import AssistantSaid, Conversation, SystemSaid, Tool, UserSaid
 from tui_host.demo.model.plan import Plan, stopped
-from tui_host.demo.model.protocols.offers import offered_in
+from tui_host.demo.model.protocols.listed_tools import offered_in
 from tui_host.demo.model.protocols.respond import grammar_of, respond
+from tui_host.demo.model.request_content import AssistantSaid, Conversation, SystemSaid, Tool, UserSaid
 
 _EACH = pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
 _SEVERAL = (CHERRY, HERMES)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.demo.running import MATH_TOOLS
-from tui_host.demo.model.conversation import AssistantSaid, ToolSaid, UserSaid
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.plan import AskedCall, CallBegun, Ended, Fragment, Plan, Said, Thought, pieces
-from tui_host.demo.model.tokens import estimate
+from tui_host.demo.model.request_content import AssistantSaid, ToolSaid, UserSaid
+from tui_host.demo.model.token_estimate import estimate
 from tui_host.demo.model.wires.openai import OpenAIWire
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
 from tui_host.errors import JSON

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.wires import lines, object_of, objects, refused, request, schema, streamed, whole
-from tui_host.demo.model.conversation import AssistantSaid, ToolSaid, UserSaid
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.plan import AskedCall, Plan
+from tui_host.demo.model.request_content import AssistantSaid, ToolSaid, UserSaid
 from tui_host.demo.model.wires.ollama import OllamaWire
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
 from tui_host.errors import JSON

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.narrow import is_object
 from tui_host.demo.model.plan import Ended, Piece, Plan, pieces, stopped
 from tui_host.demo.model.protocols.respond import respond

@@ -26,7 +26,7 @@ from tui_host.chat.session import Session, Waits
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef, Profile, Settings
 
 PATIENCE = 20

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from tests.settings import keyrings
 from tui_host.errors import ModelError
-from tui_host.host.keys import Keys
+from tui_host.host.keyring_status import Keys
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import Provider, Template
 from tui_host.settings.secrets import Secret

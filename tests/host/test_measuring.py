@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from tui_host.host import measuring
-from tui_host.host.measuring import fitted
+from tui_host.host import turn_measurements as measuring
+from tui_host.host.turn_measurements import fitted
 
 
 async def test_a_schema_that_takes_for_ever_leaves_open_whether_the_arguments_fit(

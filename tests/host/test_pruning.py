@@ -11,7 +11,7 @@ from tests.capture.test_store_pruning import keep_session
 from tests.capture.test_store_sessions import FIRST
 from tests.host.test_host import configured, serving, until
 from tui_host.capture.store.store import Store
-from tui_host.host import pruning
+from tui_host.host import store_cleanup as pruning
 from tui_host.settings.schema import Store as StoreSettings
 
 

@@ -24,7 +24,7 @@ from tests.interop.others import HOME, OLLMCP, uvx
 from tests.interop.test_taps_http import tapped
 from tests.tap.stdio_taps import sessions, tap, until
 from tui_host.capture.store.store import Store
-from tui_host.chat.infer.story import Story
+from tui_host.infer.story import Story
 
 pytestmark = pytest.mark.timeout(300)
 

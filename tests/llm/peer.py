@@ -13,7 +13,7 @@ from anyio.streams.tls import TLSStream
 
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.settings.schema import Provider, Template
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from tui_host.errors import JSON
-from tui_host.llm.dialects.openai import OpenAI
+from tui_host.llm.dialects.openai.write import OpenAI
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
 

@@ -12,12 +12,12 @@ from tests.llm.recorded.asks import PIXEL, answered, user
 from tests.llm.recorded.case import TIME, WEATHER
 from tests.llm.recorded.reading import MODEL, events_of, fold_of
 from tui_host.errors import JSON
-from tui_host.llm.dialects.anthropic import MOST_TOKENS, MOST_TOKENS_THINKING, Anthropic
+from tui_host.llm.dialects.anthropic.write import MOST_TOKENS, MOST_TOKENS_THINKING, Anthropic
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.events import CallsLeftOut, PartEnded, Stopped
 from tui_host.llm.fold import MOST_CALLS
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
 
 VENDOR, OTHER = Target(provider="p", service="anthropic"), Target(provider="p")

@@ -16,12 +16,12 @@ from tests.llm.peer import body_of, provider_at, recorder
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Recorder
 from tui_host.errors import ModelError
-from tui_host.llm.dialects.by_name import dialect
+from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text, ToolResult, ToolSpec
-from tui_host.llm.model import ModelClient
-from tui_host.llm.names import NameTable
-from tui_host.llm.protocols.by_name import protocol
+from tui_host.llm.model_client import ModelClient
+from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.tool_names import NameTable
 
 NUMBERS = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}, "required": ["a", "b"]}
 TABLE = NameTable.make([("math", tool) for tool in ("add", "subtract", "multiply", "divide")])

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from tests.llm.asking import TARGET
 from tests.llm.streams import DONE, RECORDED, calls, chunk, event, fragment
 from tests.llm.test_openai_write import CASES
-from tui_host.llm.describe import ResponseWords, list_words, request_words
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.dialects.gemini import Gemini
-from tui_host.llm.dialects.openai import OpenAI
-from tui_host.llm.dialects.openai_responses import OpenAIResponses
+from tui_host.llm.dialects.gemini.write import Gemini
+from tui_host.llm.dialects.openai.write import OpenAI
+from tui_host.llm.dialects.openai_responses.write import OpenAIResponses
+from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
 
 NAMES = {"math__multiply": ("math", "multiply")}
 

@@ -19,8 +19,8 @@ from tests.llm.recorded.case import TEXT, Case, Recorded
 from tests.llm.recorded.every import EVERY
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, forms, means, said
 from tui_host.errors import JSON
-from tui_host.llm.dialects.by_name import DIALECTS, dialect
 from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.dialects.dialect_table import DIALECTS, dialect
 from tui_host.llm.events import (
     CallArguments,
     CallStarted,
@@ -34,7 +34,7 @@ from tui_host.llm.events import (
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Image, Message, Text
 from tui_host.llm.outline import Part, PartKind
-from tui_host.llm.writing import arguments_object
+from tui_host.llm.request_writing import arguments_object
 
 TARGET = Target(provider=PROVIDER)
 CUTS_APART = 40

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.llm.dialects.by_name import DIALECTS
-from tui_host.llm.dialects.openai import OpenAI
+from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.openai.write import OpenAI
 from tui_host.llm.events import Failed
-from tui_host.llm.faults import failure, fault_words, refusal, wait_seconds
+from tui_host.llm.provider_faults import failure, fault_words, refusal, wait_seconds
 
 FORMS: list[tuple[JSON, tuple[str, str]]] = [
     ({"error": {"message": "no", "type": "t", "code": "c"}}, ("no", "c")),

@@ -8,7 +8,7 @@ from tui_host.errors import JSON
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, PartEnded, Stopped, TextDelta, ThinkingDelta
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Echo, Part, Text, Thinking, ToolCall
-from tui_host.llm.writing import echo_for, echo_of
+from tui_host.llm.request_writing import echo_for, echo_of
 
 
 def text(words: str) -> TextDelta:

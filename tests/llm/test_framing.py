@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.llm.recorded.gemini import LISTED, chunk, part
-from tui_host.capture.sse import SseEvent
+from tui_host.capture.http.sse import SseEvent
 from tui_host.errors import JSON
-from tui_host.llm.dialects.gemini import Gemini
+from tui_host.llm.body_framing import ListDecoder
+from tui_host.llm.dialects.gemini.write import Gemini
 from tui_host.llm.events import TextDelta
-from tui_host.llm.framing import ListDecoder
 
 TEXTS = st.text(st.sampled_from('"\\{}[],: \n\u2028é🙂ab'), max_size=8)
 VALUES: st.SearchStrategy[JSON] = st.recursive(

@@ -14,12 +14,12 @@ from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, mean
 from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.gemini import Gemini
+from tui_host.llm.dialects.gemini.write import Gemini
 from tui_host.llm.events import CallArguments, CallsLeftOut, Stopped, Unreadable
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.names import NameTable
-from tui_host.llm.request import join
-from tui_host.settings.options import Options
+from tui_host.llm.model_request import join
+from tui_host.llm.tool_names import NameTable
+from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
 
 GEMINI = Gemini()

@@ -7,13 +7,13 @@ import sys
 
 CODE = """
 import sys
-from tui_host.llm.httpx_alone import import_httpx
+from tui_host.llm.httpx_import import import_httpx
 import_httpx()
-import tui_host.llm.model
+import tui_host.llm.model_client
 print(*sorted({"click", "rich"} & set(sys.modules)))
 import_httpx()
 import httpx._main
-print(tui_host.llm.model.httpx.AsyncClient.__name__, "click" in sys.modules)
+print(tui_host.llm.model_client.httpx.AsyncClient.__name__, "click" in sys.modules)
 """
 
 

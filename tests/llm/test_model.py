@@ -12,13 +12,13 @@ from anyio.abc import ByteStream
 from tests.llm.asking import ASK, KEY, PLACE, asked, kinds, refused, told, told_with_error
 from tests.llm.peer import Peer, body_of, head, peer, provider_at, recorder, saying
 from tests.llm.streams import DONE, RECORDED, chunk, event
-from tui_host.capture.ending import read_ending
+from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Place
 from tui_host.errors import ModelError
 from tui_host.llm.events import TextDelta
 from tui_host.llm.fold import Fold
-from tui_host.llm.model import ModelClient
-from tui_host.settings.options import Options
+from tui_host.llm.model_client import ModelClient
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import Template
 
 

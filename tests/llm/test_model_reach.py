@@ -17,8 +17,8 @@ from tests.llm.asking import ASK, PLACE, asked, refused, told
 from tests.llm.peer import head, peer, recorder, saying
 from tests.llm.streams import RECORDED
 from tui_host.errors import ModelError
-from tui_host.llm.model import ModelClient
-from tui_host.settings.options import Options
+from tui_host.llm.model_client import ModelClient
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import Provider, Template
 
 

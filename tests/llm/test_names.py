@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.names import NameRule, NameTable, nearest
+from tui_host.llm.tool_names import NameRule, NameTable, nearest
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

@@ -6,8 +6,8 @@ from tests.llm.test_openai_write import ADD, MULTIPLY, TOOLS, assistant, result,
 from tui_host.errors import SettingsError
 from tui_host.llm.events import TextDelta
 from tui_host.llm.messages import Message, Text, Thinking, ToolResult
-from tui_host.llm.protocols.by_name import PROTOCOLS, protocol
 from tui_host.llm.protocols.native import NO_RESULT
+from tui_host.llm.protocols.protocol_table import PROTOCOLS, protocol
 
 
 def test_native_adds_nothing() -> None:

@@ -12,13 +12,13 @@ from tests.llm.recorded.ollama import RECORDED, asked, done, said, words
 from tests.llm.recorded.reading import MODEL, events_of, fold_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.ollama import Ollama
+from tui_host.llm.dialects.ollama.write import Ollama
 from tui_host.llm.events import CallArguments, Unreadable
 from tui_host.llm.fold import MOST_CALLS
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult
-from tui_host.llm.request import join
-from tui_host.llm.writing import UNREADABLE
-from tui_host.settings.options import Options
+from tui_host.llm.model_request import join
+from tui_host.llm.request_writing import UNREADABLE
+from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
 
 TARGET = Target(provider="p", service="ollama")

@@ -29,10 +29,10 @@ from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of
 from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.openai_responses import OpenAIResponses
+from tui_host.llm.dialects.openai_responses.write import OpenAIResponses
 from tui_host.llm.events import CallArguments, CallsLeftOut, CallStarted, Failed, Stopped
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
 
 RESPONSES = OpenAIResponses()

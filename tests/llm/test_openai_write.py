@@ -9,12 +9,12 @@ import pytest
 
 from tests.llm.asking import TARGET
 from tui_host.errors import JSON
-from tui_host.llm.dialects.by_name import DIALECTS, dialect
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.openai import OpenAI
-from tui_host.llm.dialects.openai_forms import ECHOED
+from tui_host.llm.dialects.dialect_table import DIALECTS, dialect
+from tui_host.llm.dialects.openai.forms import ECHOED
+from tui_host.llm.dialects.openai.write import OpenAI
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -8,10 +8,10 @@ from itertools import product
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.llm.dialects.by_name import DIALECTS
+from tui_host.llm.dialects.dialect_table import DIALECTS
 from tui_host.llm.messages import Ask
-from tui_host.llm.request import model_request
-from tui_host.settings.options import SETTABLE, Options, value_of, with_value
+from tui_host.llm.model_request import model_request
+from tui_host.settings.model_options import SETTABLE, Options, value_of, with_value
 from tui_host.settings.schema import Provider, Template
 
 BASE = Template(text="http://127.0.0.1:9/v1", literal=True)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.llm.asking import TARGET
 from tests.llm.test_openai_write import CASES, MULTIPLY, TOOLS, assistant, result, user
+from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
-from tui_host.llm.dialects.openai import OpenAI
-from tui_host.llm.jsonspans import Node, spans
+from tui_host.llm.dialects.openai.write import OpenAI
 from tui_host.llm.messages import Ask, Message, Text
 from tui_host.llm.outline import Outline, Part, common_prefix, compare, estimate_tokens, size_words
 

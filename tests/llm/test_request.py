@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.llm.dialects.by_name import DIALECTS, dialect_at
 from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
 from tui_host.llm.messages import Ask
-from tui_host.llm.request import credential_place, join, model_request, models_request
+from tui_host.llm.model_request import credential_place, join, model_request, models_request
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider, Template

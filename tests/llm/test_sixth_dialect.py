@@ -10,17 +10,17 @@ import pytest
 
 from tests.chat.bench import in_turn, made
 from tests.llm.peer import Script, head, peer
-from tui_host.capture.exchange import fold_exchanges
+from tui_host.capture.http.exchange import fold_exchanges
 from tui_host.chat.policy import Policy
 from tui_host.errors import ModelError
-from tui_host.llm.dialects import by_name as dialects
+from tui_host.llm.body_framing import LineDecoder
+from tui_host.llm.dialects import dialect_table as dialects
 from tui_host.llm.dialects.dialect import Dialect, Target, WireRequest
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, Stopped, TextDelta
-from tui_host.llm.faults import refusal
-from tui_host.llm.framing import LineDecoder
 from tui_host.llm.messages import Ask, Message, Text, ToolCall, ToolResult
-from tui_host.llm.names import OPENAI_NAMES, NameRule
 from tui_host.llm.outline import Outline
+from tui_host.llm.provider_faults import refusal
+from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
 from tui_host.settings.schema import ModelRef, Provider, Template
 from tui_host.settings.secrets import Secret
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.llm.writing import LONG, Growing, body_bytes, json_lines
+from tui_host.llm.request_writing import LONG, Growing, body_bytes, json_lines
 
 SCHEMA: JSON = {
     "type": "object",

@@ -15,7 +15,7 @@ import anyio
 
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput
 from tui_host.servers.pool import Pool
 from tui_host.settings.schema import ServerSpec, Template

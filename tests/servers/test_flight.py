@@ -8,7 +8,7 @@ import pytest
 
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.catalog import READ
-from tui_host.servers.flight import Flight, canonical, check_frame, frame_bytes
+from tui_host.servers.outgoing_request import Flight, canonical, check_frame, frame_bytes
 
 ARGUMENTS: JSON = {"city": "Zürich", "days": 2.50}
 DECIDED = Flight(tool="get_forecast", arguments=canonical(ARGUMENTS))

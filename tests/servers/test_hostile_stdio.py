@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from tests.servers.running import Running, hostile, started
-from tui_host.capture import stdio
+from tui_host.capture.stdio import server_pipes as stdio
 from tui_host.errors import ServerError
 
 
@@ -272,7 +272,7 @@ async def test_a_flood_of_requests_is_answered_within_bounds() -> None:
 
 
 async def test_noise_without_end_on_standard_output_costs_the_connection_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_host.capture.stdio.JUNK_LIMIT", 4 << 20)
+    monkeypatch.setattr("tui_host.capture.stdio.server_pipes.JUNK_LIMIT", 4 << 20)
     async with started(hostile("bad", "flood-stdout"), hostile("good", "good")) as running:
         with anyio.fail_after(40):
             async with anyio.create_task_group() as group:
@@ -299,7 +299,7 @@ async def test_a_flood_of_standard_error_is_drained_kept_in_part_and_counted() -
 
 
 async def test_a_server_that_does_not_read_blocks_nobody_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_host.capture.pipes.UNREAD_SECONDS", 0.3)
+    monkeypatch.setattr("tui_host.capture.stdio.pipes.UNREAD_SECONDS", 0.3)
     async with started(hostile("bad", "never-reads", timeout=2), hostile("good", "good")) as running:
         arguments = json.dumps({"a": "x" * 3_000_000}, separators=(",", ":")).encode()
         async with anyio.create_task_group() as group:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.servers.running import END_SECONDS, hostile, made_with_sdk
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.servers.pool import Pool
 from tui_host.settings.schema import ServerSpec
 

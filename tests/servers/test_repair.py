@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from tests.capture.test_frames import MESSAGES
-from tui_host.capture.frames import read_frame
+from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.errors import JSON
-from tui_host.servers.flight import Flight
+from tui_host.servers.outgoing_request import Flight
 from tui_host.servers.repair import Counts, Inbox, Repair
 
 

@@ -7,7 +7,7 @@ import sys
 
 CODE = """
 import sys
-from tui_host.servers.sdk import put_off
+from tui_host.servers.sdk_import import put_off
 put_off()
 import tui_host.servers.supervisor
 print(*sorted({name.partition(".")[0] for name in sys.modules} & {"starlette", "uvicorn", "cryptography", "jsonschema", "httpx2"}))

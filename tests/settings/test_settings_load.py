@@ -11,7 +11,7 @@ from textual.theme import BUILTIN_THEMES
 from tests.settings.reading import read, write
 from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import DIALECTS, THEMES, Limits, ModelRef, Rule, ServerSpec, Store, Template, Ui
 
 CONTRACT = """

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.settings.options import (
+from tui_host.settings.model_options import (
     SETTABLE,
     Options,
     option_of,
@@ -14,7 +14,7 @@ from tui_host.settings.options import (
     with_value,
     wrong_options,
 )
-from tui_host.tui.screens.option import WORDS
+from tui_host.tui.screens.option_screen import WORDS
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tests.settings.reading import mistakes, read, write
 from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 from tui_host.settings.save import save_state
 from tui_host.settings.schema import Profile, ServerSpec, Settings, Template
 

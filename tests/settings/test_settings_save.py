@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tests.settings.reading import read, write
 from tui_host.errors import SettingsError
-from tui_host.settings.documents import read_document
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.report import Report
+from tui_host.settings.mistakes import Report
 from tui_host.settings.save import save_state, write_private, write_toml
+from tui_host.settings.toml_files import read_document
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 values = st.recursive(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tui_host.errors import SettingsError
 from tui_host.settings.schema import Template
-from tui_host.settings.servers import SERVER_NAME, server_from_arguments, server_name
+from tui_host.settings.server_tables import SERVER_NAME, server_from_arguments, server_name
 
 
 @pytest.mark.parametrize(

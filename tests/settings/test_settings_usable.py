@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from tui_host.errors import SettingsError
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
+from tui_host.settings.provider_check import check_provider
 from tui_host.settings.schema import Provider, Template
-from tui_host.settings.usable import check_provider
 
 NOTHING: Mapping[str, str] = {}
 

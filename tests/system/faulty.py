@@ -12,11 +12,12 @@ from typing import NoReturn
 
 from tui_host import __main__
 from tui_host.capture.store.store import Store
-from tui_host.cli import ask
+from tui_host.cli import ask_command as ask
+from tui_host.guard import terminal_state as terminal
 from tui_host.host.host import Host
-from tui_host.tui import ending, terminal
+from tui_host.tui import exits as ending
 from tui_host.tui.app import TuiHost
-from tui_host.tui.screens.main import MainScreen
+from tui_host.tui.screens.main_screen import MainScreen
 
 CANARY = "sk-canary-4711-0815"
 """The value of `CANARY`, to which the configuration refers."""

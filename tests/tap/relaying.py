@@ -15,15 +15,15 @@ import anyio
 from anyio.abc import ByteStream, SocketAttribute, SocketStream
 from typing_extensions import override
 
-from tui_host.capture.ending import Ending, read_ending
+from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.tap.http.llm import OneObserver
-from tui_host.tap.http.mcp import Connections
-from tui_host.tap.http.serving import Service, listening
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.tap.http.llm_tap import OneObserver
+from tui_host.tap.http.mcp_tap import Connections
+from tui_host.tap.http.relay_server import Service, listening
 from tui_host.tap.http.upstream import upstream_of
-from tui_host.tap.recording.exchanges import Exchanges, Later
+from tui_host.tap.recording.exchange_records import Exchanges, Later
 
 PLACE = Place(session="20261122-010203-abcde")
 PATIENCE = 20.0

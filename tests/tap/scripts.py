@@ -4,12 +4,13 @@ BEGUN = r"""
 import os, resource, signal, sys
 from pathlib import Path
 from tests.tap.stdio_taps import *
-from tui_host.tap.kinds import IN
-from tui_host.tap.recording import beside, journal
-from tui_host.tap.recording.beside import Asked, Beside
-from tui_host.tap.recording.lines import Lines
-from tui_host.tap.recording.passing import Telling
-from tui_host.tap.recording.process import record
+from tui_host.tap.report_kinds import IN
+from tui_host.tap.recording import journal
+from tui_host.tap.recording import recorder_process as beside
+from tui_host.tap.recording.recorder_process import Asked, Beside
+from tui_host.tap.recording.line_records import Lines
+from tui_host.tap.recording.channel_write import Telling
+from tui_host.tap.recording.recorder_main import record
 
 folder, case = Path(sys.argv[1]), sys.argv[-1]
 told = []

@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 
 from tui_host.capture.record import Record
-from tui_host.capture.session import SessionInfo
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 

@@ -14,7 +14,7 @@ import anyio
 import pytest
 from typing_extensions import override
 
-from tui_host.tap.http.connecting import Found, connected, first_of
+from tui_host.tap.http.happy_eyeballs import Found, connected, first_of
 from tui_host.tap.http.upstream import upstream_of
 
 

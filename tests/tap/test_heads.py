@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tui_host.tap.heads import HEAD_LIMIT, HeadEnd, HeadError
+from tui_host.tap.message_heads import HEAD_LIMIT, HeadEnd, HeadError
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.tap.host_files import CLAUDE_CODE, SAMPLES
 from tui_host.errors import JSON
-from tui_host.settings.hosts.entries import servers_in
+from tui_host.settings.hosts.host_servers import servers_in
 from tui_host.settings.hosts.jsonc import Array, BrokenJsonError, Node, Object, parse
-from tui_host.settings.hosts.known import KnownHost, known_host
-from tui_host.tap.install import differences, install, uninstall
-from tui_host.tap.words import read_words
+from tui_host.settings.hosts.known_hosts import KnownHost, known_host
+from tui_host.tap.installation import differences, install, uninstall
+from tui_host.tap.typed_command import read_words
 
 PROGRAM = ("/opt/tui host/bin/tui-host", "tap", "stdio")
 FORMS: dict[str, Callable[[str], str]] = {

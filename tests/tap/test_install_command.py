@@ -14,10 +14,10 @@ import pytest
 
 from tests.tap.host_files import CURSOR, SAMPLES, SECRETS, VSCODE
 from tui_host.cli.arguments import read_arguments
-from tui_host.cli.hiding import hide
+from tui_host.cli.masked_command import hide
 from tui_host.cli.tap_install import own_command, tap_install
 from tui_host.errors import JSON, SettingsError
-from tui_host.settings.hosts.known import files_of, known_host
+from tui_host.settings.hosts.known_hosts import files_of, known_host
 from tui_host.settings.paths import data_dir
 
 

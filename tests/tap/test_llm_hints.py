@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_host.tap.http.llm import base_url, instructions
+from tui_host.tap.http.llm_tap import base_url, instructions
 from tui_host.tap.http.upstream import upstream_of
 
 OWN = "http://127.0.0.1:8321"

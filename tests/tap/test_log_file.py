@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.tap.stdio_taps import PYTHON, tap
-from tui_host.capture.session import SessionInfo
-from tui_host.tap.recording.log import JsonLines
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.tap.recording.log_file import NoLogError, open_log
+from tui_host.tap.recording.record_log import JsonLines
 
 SESSION = SessionInfo(
     id="1", title="x", created_ns=1, updated_ns=1, turns=0, source="tap", live=True, model="", protocol=""
@@ -98,7 +98,7 @@ def test_a_log_that_a_killed_tap_left_within_a_line_goes_on_with_the_next(tmp_pa
 
 
 def test_a_line_that_could_not_be_written_whole_is_followed_by_a_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_host.tap.recording.log.PATIENCE", 0.05)
+    monkeypatch.setattr("tui_host.tap.recording.record_log.PATIENCE", 0.05)
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     os.write(writer, bytes(16 << 20))

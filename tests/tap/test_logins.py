@@ -11,11 +11,11 @@ import pytest
 
 from tests.tap.relaying import Kept, answer, origin_of, peer, relaying, request, rest_of, until_has
 from tui_host.errors import JSON
-from tui_host.tap.heads import HeadError, RequestHead, made, request_bytes, response_bytes
-from tui_host.tap.http.asking import TOO_SLOW
 from tui_host.tap.http.logins import FORM_LIMIT, Logins
+from tui_host.tap.http.own_requests import TOO_SLOW
 from tui_host.tap.http.refusal import redirection
 from tui_host.tap.http.upstream import Upstream, upstream_of
+from tui_host.tap.message_heads import HeadError, RequestHead, made, request_bytes, response_bytes
 
 OWN = "http://127.0.0.1:8322"
 THERE = OWN + "/tui-host-authorization/https/login.example"
@@ -343,7 +343,7 @@ async def test_an_authorization_server_elsewhere_sends_nobody_on_to_the_server_a
 async def test_an_authorization_server_that_never_answers_holds_a_host_up_once_and_shortly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tui_host.tap.http.asking.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("tui_host.tap.http.own_requests.PATIENCE_SECONDS", 0.1)
 
     async def silent(stream: Kept) -> None:
         await stream.head()

@@ -10,11 +10,11 @@ from threading import Thread
 
 import pytest
 
-from tui_host.tap.kinds import CHUNK, COMPLETE, REQUEST, lost
-from tui_host.tap.recording.beside import Ends
+from tui_host.tap.recording.channel_read import TICK, Told
+from tui_host.tap.recording.channel_write import TAKEN, Telling
 from tui_host.tap.recording.journal import Journal
-from tui_host.tap.recording.passing import TAKEN, Telling
-from tui_host.tap.recording.told import TICK, Told
+from tui_host.tap.recording.recorder_process import Ends
+from tui_host.tap.report_kinds import CHUNK, COMPLETE, REQUEST, lost
 
 PIECE = bytes(range(256)) * 64
 ROOM = (17 + len(b"head")) + 3 * (17 + len(PIECE))

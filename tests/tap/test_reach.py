@@ -10,7 +10,7 @@ import pytest
 
 from tests.tap.relaying import Kept, answer, peer
 from tui_host.errors import SettingsError
-from tui_host.tap.http.reach import Depth, Reach, depth_of
+from tui_host.tap.http.address_scope import Depth, Reach, depth_of
 from tui_host.tap.http.upstream import Upstream, upstream_of
 
 

@@ -33,14 +33,14 @@ from tests.tap.stdio_taps import (
 )
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.tap.http.mcp import Connections
-from tui_host.tap.kinds import ASKED, CHUNK, COMPLETE, IN, OUT, REQUEST, RESPONSE, SENT
-from tui_host.tap.recording.beginning import Beginning
-from tui_host.tap.recording.exchanges import Exchanges, Later
-from tui_host.tap.recording.lines import Lines
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.tap.http.mcp_tap import Connections
+from tui_host.tap.recording.capture_start import Beginning
+from tui_host.tap.recording.exchange_records import Exchanges, Later
+from tui_host.tap.recording.line_records import Lines
 from tui_host.tap.recording.resuming import Folding
-from tui_host.tap.recording.session import TapRecording
+from tui_host.tap.recording.tap_session import TapRecording
+from tui_host.tap.report_kinds import ASKED, CHUNK, COMPLETE, IN, OUT, REQUEST, RESPONSE, SENT
 
 BROKEN_OFF = (
     "recording has broken off: what records was ended by SIGKILL; everything is passed on, and recording begins again"
@@ -131,10 +131,10 @@ REFUSED = r"""
 import os, resource, signal, sys
 from pathlib import Path
 from tests.tap.stdio_taps import *
-from tui_host.tap.recording.beside import Asked, Beside
-from tui_host.tap.kinds import IN
-from tui_host.tap.recording.lines import Lines
-from tui_host.tap.recording.process import record
+from tui_host.tap.recording.recorder_process import Asked, Beside
+from tui_host.tap.report_kinds import IN
+from tui_host.tap.recording.line_records import Lines
+from tui_host.tap.recording.recorder_main import record
 
 folder = Path(sys.argv[1])
 told = []
@@ -236,11 +236,11 @@ POISONED = r"""
 import os, sys
 from pathlib import Path
 from tests.tap.stdio_taps import *
-from tui_host.tap.recording import beside
-from tui_host.tap.recording.beside import Asked, Beside
-from tui_host.tap.kinds import IN
-from tui_host.tap.recording.lines import Lines
-from tui_host.tap.recording.process import record
+from tui_host.tap.recording import recorder_process as beside
+from tui_host.tap.recording.recorder_process import Asked, Beside
+from tui_host.tap.report_kinds import IN
+from tui_host.tap.recording.line_records import Lines
+from tui_host.tap.recording.recorder_main import record
 
 class Dying(Lines):
     def take(self, item):
@@ -365,8 +365,8 @@ def test_one_that_was_killed_just_before_the_end_is_followed_by_another_however_
 
 ON_ITS_WAY = r"""
 import os, sys
-from tui_host.tap.recording.beside import Beside
-from tui_host.tap.recording.passing import BYE, HEARD, HOPEFUL
+from tui_host.tap.recording.recorder_process import Beside
+from tui_host.tap.recording.channel_write import BYE, HEARD, HOPEFUL
 
 def work(ends):
     while BYE not in os.read(ends.lifeline, 64):

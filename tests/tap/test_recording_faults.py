@@ -17,14 +17,14 @@ import pytest
 from tests.capture.drafts import frame, wait_until
 from tests.tap.stdio_taps import ECHO, records, said, start, tap, told, write
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.capture.store.faults import reason_of
-from tui_host.capture.store.file import doubt
-from tui_host.capture.store.form import ELSEWHERE
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.database_file import doubt
+from tui_host.capture.store.schema_version import ELSEWHERE
 from tui_host.capture.store.store import Store
-from tui_host.tap.recording.log import JsonLines
-from tui_host.tap.recording.logged import Log
-from tui_host.tap.recording.session import TapRecording
+from tui_host.capture.store.store_faults import reason_of
+from tui_host.tap.recording.log_writer import Log
+from tui_host.tap.recording.record_log import JsonLines
+from tui_host.tap.recording.tap_session import TapRecording
 
 
 class Tap:
@@ -168,7 +168,7 @@ def test_who_ends_while_another_program_holds_the_database_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it has not been open yet."""
-    monkeypatch.setattr("tui_host.capture.store.form.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("tui_host.capture.store.schema_version.BUSY_SECONDS", 0.05)
     Store.open(tmp_path / "tui-host.db").close()
     held = sqlite3.connect(tmp_path / "tui-host.db", timeout=0, isolation_level=None)
     held.execute("BEGIN EXCLUSIVE")
@@ -184,7 +184,7 @@ def test_who_ends_while_another_program_holds_the_database_waits_for_it(
 
 
 def test_who_waits_no_longer_for_it_tells_what_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_host.capture.store.form.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("tui_host.capture.store.schema_version.BUSY_SECONDS", 0.05)
     Store.open(tmp_path / "tui-host.db").close()
     held = sqlite3.connect(tmp_path / "tui-host.db", timeout=0, isolation_level=None)
     held.execute("BEGIN EXCLUSIVE")
@@ -235,7 +235,7 @@ def test_a_database_that_another_program_holds_is_told_so(tmp_path: Path) -> Non
 def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_host.tap.recording.log.PATIENCE", 0.05)
+    monkeypatch.setattr("tui_host.tap.recording.record_log.PATIENCE", 0.05)
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     filled = os.write(writer, bytes(16 << 20))
@@ -302,7 +302,7 @@ def test_a_log_that_takes_its_time_when_the_tap_ends_gets_everything_as_long_as_
 def test_a_log_that_nobody_reads_or_that_somebody_does_not_wait_for_is_given_up_and_what_it_misses_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_read: bool
 ) -> None:
-    monkeypatch.setattr("tui_host.tap.recording.log.PATIENCE", 0.1)
+    monkeypatch.setattr("tui_host.tap.recording.record_log.PATIENCE", 0.1)
     reader = SlowReader(pause=0.02 if is_read else 3600)
     logging = Tap(tmp_path / "data", JsonLines(reader.writer, "pipe"), log_patience=0.3)
     logging.keep(b"x" * (16 << 20), b"y")

@@ -14,13 +14,13 @@ from typing_extensions import override
 
 from tests.ports import unused_port
 from tests.tap.relaying import PLACE, Kept, Relaying, answer, ending, peer, relaying, request, rest_of, until, until_has
-from tui_host.capture.ending import read_ending
+from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
-from tui_host.tap.http.llm import OneObserver
-from tui_host.tap.kinds import ASKED, CHUNK, REQUEST, RESPONSE, SENT, lost
-from tui_host.tap.recording.exchanges import Exchanges, Later
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.tap.http.llm_tap import OneObserver
+from tui_host.tap.recording.exchange_records import Exchanges, Later
+from tui_host.tap.report_kinds import ASKED, CHUNK, REQUEST, RESPONSE, SENT, lost
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"

@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from tests.tap.relaying import Kept, answer, peer, relaying, request, until_has
-from tui_host.capture.exports.jsonl import record_line
-from tui_host.tap.heads import HeadError, RequestHead, made
-from tui_host.tap.http.gate import Gate
+from tui_host.capture.exports.jsonl_export import record_line
+from tui_host.tap.http.request_gate import Gate
+from tui_host.tap.message_heads import HeadError, RequestHead, made
 
 POST = b"POST /v1/x HTTP/1.1\r\n"
 JSON = b"Content-Type: application/json\r\n"

@@ -26,7 +26,7 @@ from pydantic import AnyUrl
 from tests.servers.running import SDK_SERVER
 from tests.tap.relaying import relaying
 from tests.tap.signing_in import ELSEWHERE, Way, guarded
-from tui_host.capture.frames import read_frame
+from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.capture.record import Head
 from tui_host.tap.http.rewriting import MADE_FOR_THE_TAP, SIGNED_FOR_THE_TAP
 

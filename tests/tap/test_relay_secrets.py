@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from tests.tap.relaying import PATIENCE, Kept, answer, peer, relaying, request
-from tui_host.capture.codings import coded, decoder
-from tui_host.capture.ending import read_ending
-from tui_host.capture.exports.jsonl import record_line
+from tui_host.capture.content_codings import coded, decoder
+from tui_host.capture.exports.jsonl_export import record_line
+from tui_host.capture.http.exchange_end import read_ending
 
 KEY = b"sk-of-the-host-0123456789"
 

@@ -14,9 +14,9 @@ from anyio.streams.tls import TLSStream
 from tests.llm.test_model_reach import certificate
 from tests.ports import unused_port
 from tests.tap.relaying import Kept, answer, peer, relaying, request, until_has
-from tui_host.capture.faults import words_of
+from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError, TuiHostError
-from tui_host.tap.http.rounds import BUSY
+from tui_host.tap.http.loop_detection import BUSY
 from tui_host.tap.http.upstream import upstream_of
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.tap.scripts import BEGUN
 from tests.tap.stdio_taps import data, recorded
-from tui_host.tap.recording import standstill
+from tui_host.tap.recording import recorder_watch as standstill
 from tui_host.tap.recording.journal import Journal
-from tui_host.tap.recording.standstill import BEGINNING, LOOK_SECONDS, Standstill
+from tui_host.tap.recording.recorder_watch import BEGINNING, LOOK_SECONDS, Standstill
 
 
 class _Clock:
@@ -47,7 +47,7 @@ def test_only_time_in_which_the_relay_itself_ran_counts(
 STANDING = (
     BEGUN
     + r"""
-from tui_host.tap.recording import standstill
+from tui_host.tap.recording import recorder_watch as standstill
 
 standstill.PATIENCE = 1
 tap, telling = begin()
@@ -87,7 +87,7 @@ def test_where_who_records_is_stopped_that_is_told_once_something_waits_for_long
 HANGING = (
     BEGUN
     + r"""
-from tui_host.tap.recording import standstill
+from tui_host.tap.recording import recorder_watch as standstill
 
 standstill.BEGINNING = 1
 os.mkfifo(path := folder / "tui-host.db")

@@ -31,7 +31,7 @@ from tests.tap.stdio_taps import (
     until,
     write,
 )
-from tui_host.tap.stdio.command import IGNORED_BY_PYTHON
+from tui_host.tap.stdio.server_command import IGNORED_BY_PYTHON
 from tui_host.tap.stdio.signals import STOPS
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}\n'
@@ -151,7 +151,7 @@ def test_what_cannot_be_started_is_told_with_the_codes_of_a_shell(tmp_path: Path
 
 def mapped_by_a_tap() -> int:
     """What this Python has mapped with a tap's own modules, in KiB: one version takes a third more than another."""
-    look = "import tui_host.tap.stdio.tap; print(open('/proc/self/status').read())"
+    look = "import tui_host.tap.stdio.stdio_relay; print(open('/proc/self/status').read())"
     status = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout
     return int(status.partition("VmPeak:")[2].split()[0])
 

@@ -15,16 +15,16 @@ from textual.widget import Widget
 import tui_host.tui.app
 from tui_host.chat.session import Session
 from tui_host.host.host import Host
-from tui_host.host.sessions import DEFAULT_MODEL
+from tui_host.host.open_sessions import DEFAULT_MODEL
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
-from tui_host.tui.run import around
-from tui_host.tui.screens.main import MainScreen
-from tui_host.tui.source import SessionSource
-from tui_host.tui.widgets.approval.panel import Approval
-from tui_host.tui.widgets.inspector.pane import Inspector
-from tui_host.tui.widgets.prompt.field import Prompt
-from tui_host.tui.widgets.transcript.view import Transcript
+from tui_host.tui.run_app import around
+from tui_host.tui.screens.main_screen import MainScreen
+from tui_host.tui.sources.live import SessionSource
+from tui_host.tui.widgets.approval.approval_panel import Approval
+from tui_host.tui.widgets.inspector.inspector_pane import Inspector
+from tui_host.tui.widgets.prompt.prompt_field import Prompt
+from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 BOUND_SECONDS = 30
 """How long a condition may take on a machine that does much else; nothing waits that long where all is well."""

@@ -13,15 +13,15 @@ from textual.widgets import Input, Static, TextArea
 from typing_extensions import override
 
 from tests.tui.waiting import until
-from tui_host.capture.redact import Redactor
-from tui_host.chat.arguments import canonical
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.chat.call_arguments import canonical
 from tui_host.chat.policy import CallRequest, Decision, Question
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.approval.field import Field
-from tui_host.tui.widgets.approval.panel import Approval
+from tui_host.tui.widgets.approval.approval_fields import Field
+from tui_host.tui.widgets.approval.approval_panel import Approval
 
 SCHEMA: JSON = {
     "type": "object",

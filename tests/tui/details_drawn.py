@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from tests.tui.inspector_wires import Wires
 from tui_host.capture.ladder.row import Row
-from tui_host.tui.widgets.pages.making import Steps, made
-from tui_host.tui.widgets.pages.page import Page
+from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.page_steps import Steps, made
 
 LONG = 10.0
 

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from tests.tui.inspector_wires import Wires, a_turn, connected
 from tui_host.tui.glyphs import ASCII
-from tui_host.tui.widgets.inspector.pane import Inspector
+from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 
 
 class Inspecting(App[None]):

@@ -6,19 +6,19 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tui_host.capture.codings import encoding_of
-from tui_host.capture.ending import Ending, Reason
+from tui_host.capture.content_codings import encoding_of
+from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction
 from tui_host.errors import JSON
-from tui_host.llm.dialects.by_name import DIALECTS
 from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.dialect_table import DIALECTS
 from tui_host.tui.masks import Mask
-from tui_host.tui.source import EMPTY_KEPT
-from tui_host.tui.widgets.first import EMPTY_LIVE
-from tui_host.tui.widgets.pages.source import request_above
+from tui_host.tui.sources.live import EMPTY_KEPT
+from tui_host.tui.widgets.first_frame import EMPTY_LIVE
+from tui_host.tui.widgets.pages.row_source import request_above
 
 CAPTURE = "c1"
 CALL_ID = "s.1.1.1"

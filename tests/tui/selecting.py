@@ -8,8 +8,8 @@ from textual.pilot import Pilot
 from typing_extensions import override
 
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
-from tui_host.tui.widgets.lines.selecting import SelectingView
-from tui_host.tui.widgets.transcript.view import Transcript
+from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 ANSWER = """\
 ## The *sum* of it

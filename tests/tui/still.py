@@ -16,15 +16,15 @@ from tests.tui.inspector_wires import Wires, a_turn, connected
 from tests.tui.pictures import UPDATE, faint, golden, keep, picture_of, runs_of, text_of
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
-from tui_host.chat.arguments import canonical
+from tui_host.chat.call_arguments import canonical
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem, UserItem
 from tui_host.chat.policy import CallRequest, Decision, Policy, Question
 from tui_host.chat.session import Session
 from tui_host.errors import JSON
 from tui_host.host.host import Host
-from tui_host.host.sessions import DEFAULT_MODEL
+from tui_host.host.open_sessions import DEFAULT_MODEL
 from tui_host.servers.catalog import ServerStatus, Tool
 from tui_host.servers.pool import Pool
 from tui_host.settings.load import Overrides, load

@@ -12,13 +12,13 @@ from tests.tui.app_running import Running
 from tui_host.chat.conversation import NoteItem, UserItem
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
-from tui_host.tui.keys import ACTIONS
-from tui_host.tui.screens.help import HelpScreen
-from tui_host.tui.screens.model import ModelScreen
-from tui_host.tui.screens.request import RequestScreen
-from tui_host.tui.screens.servers import ServersScreen
-from tui_host.tui.screens.sessions import SessionsScreen
-from tui_host.tui.widgets.details.panel import Detail
+from tui_host.tui.key_tables import ACTIONS
+from tui_host.tui.screens.help_screen import HelpScreen
+from tui_host.tui.screens.model_screen import ModelScreen
+from tui_host.tui.screens.request_screen import RequestScreen
+from tui_host.tui.screens.servers_screen import ServersScreen
+from tui_host.tui.screens.sessions_screen import SessionsScreen
+from tui_host.tui.widgets.details.detail_panel import Detail
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from tests.tui.app_running import SMALL, WIDE, fast, running
 from tui_host.chat.conversation import AnswerItem, CallItem
-from tui_host.tui.offers import ANYWHERE, QUESTIONS, offers
+from tui_host.tui.suggestions import ANYWHERE, QUESTIONS, offers
 
 pytestmark = pytest.mark.timeout(180)
 

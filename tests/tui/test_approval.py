@@ -15,7 +15,7 @@ from tests.tui.asking import (
     verdict,
     words,
 )
-from tui_host.chat.arguments import canonical
+from tui_host.chat.call_arguments import canonical
 
 
 async def test_it_looks_as_designed() -> None:

@@ -18,13 +18,13 @@ from tests.tui.asking import (
     text,
     until_said,
 )
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.visible import hidden
-from tui_host.chat.arguments import canonical
+from tui_host.chat.call_arguments import canonical
 from tui_host.errors import JSON, TuiHostError
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.approval.edit import editable, misfits, read_edit
-from tui_host.tui.widgets.approval.field import Field
+from tui_host.tui.widgets.approval.approval_fields import Field
+from tui_host.tui.widgets.approval.argument_edit import editable, misfits, read_edit
 
 
 async def test_an_edit_is_shown_as_it_will_be_sent_and_asked_again() -> None:

@@ -19,9 +19,9 @@ from tests.tui.asking import (
     text,
     verdict,
 )
-from tui_host.tui.widgets.approval import words
-from tui_host.tui.widgets.approval.quiet import Quiet
-from tui_host.tui.widgets.approval.words import readiness
+from tui_host.tui.widgets.approval import approval_words as words
+from tui_host.tui.widgets.approval.approval_words import readiness
+from tui_host.tui.widgets.approval.quiet_period import Quiet
 
 
 async def test_what_was_typed_ahead_never_decides() -> None:

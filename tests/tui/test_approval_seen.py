@@ -26,7 +26,7 @@ from tui_host.chat.policy import CallRequest
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
 from tui_host.tui.glyphs import ASCII
-from tui_host.tui.widgets.approval.words import call_row, description_of, hints_of
+from tui_host.tui.widgets.approval.approval_words import call_row, description_of, hints_of
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (40, 12), (36, 9)])

@@ -14,10 +14,10 @@ from tests.tui.details_drawn import drawn, row_of
 from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, events_of, request_body
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.zstd_library import zstd
-from tui_host.tui.widgets.details.happened import events_page
-from tui_host.tui.widgets.pages.making import PIECE, Making
-from tui_host.tui.widgets.pages.parts import parts_page
-from tui_host.tui.widgets.pages.tree import Entry, TreePage
+from tui_host.tui.widgets.details.events_tab import events_page
+from tui_host.tui.widgets.pages.page_steps import PIECE, Making
+from tui_host.tui.widgets.pages.parts_page import parts_page
+from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
 
 
 def test_each_event_stands_with_its_time_and_size_and_opens() -> None:

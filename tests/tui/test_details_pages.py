@@ -14,20 +14,20 @@ from rich.cells import cell_len
 
 from tests.tui.details_drawn import LONG, drawn, frame, row_of
 from tests.tui.inspector_wires import Wires, a_turn
-from tui_host.capture.ending import Ending
+from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
 from tui_host.tui.masks import masked
-from tui_host.tui.widgets.details.wire import (
+from tui_host.tui.widgets.details.wire_tabs import (
     decision_page,
     frame_page,
     headers_page,
     raw_page,
     timing_page,
 )
-from tui_host.tui.widgets.pages.page import cut, fitting
-from tui_host.tui.widgets.pages.text import TextPage, hex_text, is_text
+from tui_host.tui.widgets.pages.detail_page import cut, fitting
+from tui_host.tui.widgets.pages.text_page import TextPage, hex_text, is_text
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.integers(8, 60))

@@ -11,23 +11,23 @@ from typing_extensions import override
 from tests.tui.details_drawn import drawn, frame, row_of
 from tests.tui.inspector_wires import CALL, MESSAGES, Wires, a_turn, events_of, request_body, to_json
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
-from tui_host.llm.dialects.by_name import DIALECTS
 from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.dialect_table import DIALECTS
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.details.happened import events_page
-from tui_host.tui.widgets.details.wire import (
+from tui_host.tui.widgets.details.events_tab import events_page
+from tui_host.tui.widgets.details.wire_tabs import (
     frame_page,
     headers_page,
     raw_page,
     timing_page,
 )
-from tui_host.tui.widgets.ladder.describe import describe
-from tui_host.tui.widgets.pages.making import Steps, made
-from tui_host.tui.widgets.pages.page import Page
-from tui_host.tui.widgets.pages.parts import parts_page
-from tui_host.tui.widgets.pages.tree import Entry, TreePage
+from tui_host.tui.widgets.ladder.row_summary import describe
+from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.page_steps import Steps, made
+from tui_host.tui.widgets.pages.parts_page import parts_page
+from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
 
 
 def test_a_request_is_taken_apart_with_bytes_tokens_and_origin() -> None:

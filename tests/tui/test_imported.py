@@ -11,24 +11,24 @@ import pytest
 
 from tests.capture.captured import ASK, CHAT, TELL
 from tests.capture.drafts import WAIT
-from tests.chat.infer.kept import keep_story
+from tests.infer.kept import keep_story
 from tests.tui.app_running import MATH, WIDE, Running, running
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.record import Direction, Draft, Place, Record
-from tui_host.capture.redact import Redactor
-from tui_host.capture.session import SessionInfo, foreign_session
-from tui_host.capture.store.intake import Intake
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionInfo, foreign_session
+from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, UserItem, item_to_text
 from tui_host.errors import JSON
 from tui_host.host.host import Host
-from tui_host.host.importing import import_files
+from tui_host.opening.importing import import_files
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
-from tui_host.tui.imported import ArrivingSource
-from tui_host.tui.incoming import Incoming
-from tui_host.tui.run import around
-from tui_host.tui.source import EMPTY_KEPT
+from tui_host.tui.incoming_files import Incoming
+from tui_host.tui.run_app import around
+from tui_host.tui.sources.imported import ArrivingSource
+from tui_host.tui.sources.live import EMPTY_KEPT
 
 END = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
 

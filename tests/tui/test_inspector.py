@@ -12,12 +12,12 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.tui.widgets.details import panel
-from tui_host.tui.widgets.ladder.header import FilterInput, LadderHeader
-from tui_host.tui.widgets.pages.making import Steps
-from tui_host.tui.widgets.pages.page import Page
-from tui_host.tui.widgets.pages.source import InspectorSource
-from tui_host.tui.widgets.pages.text import TextPage
+from tui_host.tui.widgets.details import detail_panel as panel
+from tui_host.tui.widgets.ladder.ladder_header import FilterInput, LadderHeader
+from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.page_steps import Steps
+from tui_host.tui.widgets.pages.row_source import InspectorSource
+from tui_host.tui.widgets.pages.text_page import TextPage
 
 
 async def test_before_anything_moved_it_says_what_to_do() -> None:

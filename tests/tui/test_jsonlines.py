@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_host.errors import JSON
-from tui_host.tui.widgets.lines.jsonlines import highlight, json_lines, looks_like_json, plain_lines, raw_lines
+from tui_host.tui.widgets.lines.json_lines import highlight, json_lines, looks_like_json, plain_lines, raw_lines
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.short_units import short_size, short_time
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.ladder.heading import Heading, heading_text
-from tui_host.tui.widgets.ladder.index import LadderIndex
-from tui_host.tui.widgets.ladder.lines import (
+from tui_host.tui.widgets.ladder.ladder_lines import (
     Columns,
     Told,
     clock,
@@ -24,6 +22,8 @@ from tui_host.tui.widgets.ladder.lines import (
     row_line,
     short_path,
 )
+from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
+from tui_host.tui.widgets.ladder.line_index import LadderIndex
 
 ROW = Row(
     number=0,

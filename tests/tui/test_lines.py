@@ -16,8 +16,8 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tests.tui.waiting import until
-from tui_host.tui.widgets.lines.painted import thumb_of
-from tui_host.tui.widgets.lines.view import LineView
+from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.lines.painting import thumb_of
 
 
 class Numbers(LineView):

@@ -12,7 +12,7 @@ from typing_extensions import override
 from tui_host.capture.visible import hidden
 from tui_host.tui.glyphs import ASCII
 from tui_host.tui.markdown.document import Budget, Document
-from tui_host.tui.markdown.inks import Inks
+from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.parser import load
 
 INKS = Inks()

@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.tui.test_markdown_document import LONG_FENCE, LONG_LIST, LONG_TABLE, SOURCE
-from tui_host.tui.markdown import selecting
+from tui_host.tui.markdown import markdown_selection as selecting
 from tui_host.tui.markdown.document import Budget, Document
-from tui_host.tui.markdown.inks import Inks
+from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.parser import load
 
 INKS = Inks()

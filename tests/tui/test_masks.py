@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.tui.still import STATUSES, TOOLS, a_call, still
 from tui_host.capture.record import Redaction
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.servers.catalog import ServerStatus
 from tui_host.tui.glyphs import ASCII

@@ -13,7 +13,7 @@ from types import FrameType
 
 import pytest
 
-from tui_host.tui.pausing import PausableLoop
+from tui_host.tui.suspension import PausableLoop
 
 WAKER = """
 import os, signal, sys, time

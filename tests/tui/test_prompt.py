@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from tests.steps import counted_steps
 from tui_host.tui.widgets.prompt.completion import Completion
-from tui_host.tui.widgets.prompt.field import Prompt
+from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 MANY = "\n".join(f"line {number:03}" for number in range(300))
 OTHER = "\n".join(["[pasted: 300 lines, 2.7 kB]"] + ["x" * 29] * 24 + ["y" * 32])

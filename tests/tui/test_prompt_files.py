@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from tests.tui.waiting import until
 from tui_host.tui.widgets.prompt.completion import Completion
-from tui_host.tui.widgets.prompt.field import Prompt
+from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(12)
 MARK = "[photo.png: image/png, 20 B]"

@@ -22,17 +22,17 @@ from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.glyphs import ASCII, UNICODE
-from tui_host.tui.keys import ACTIONS, PLACES
-from tui_host.tui.screens.help import ABOUT_MARKS, HelpScreen, HelpView, in_marks, paragraphs
-from tui_host.tui.screens.model import ModelScreen
-from tui_host.tui.screens.page import KeyLine, PageScreen
-from tui_host.tui.screens.servers import ServersScreen
-from tui_host.tui.screens.sessions import SessionsScreen
-from tui_host.tui.widgets.approval.panel import Approval
+from tui_host.tui.key_tables import ACTIONS, PLACES
+from tui_host.tui.screens.help_screen import ABOUT_MARKS, HelpScreen, HelpView, in_marks, paragraphs
+from tui_host.tui.screens.model_screen import ModelScreen
+from tui_host.tui.screens.page_screen import KeyLine, PageScreen
+from tui_host.tui.screens.servers_screen import ServersScreen
+from tui_host.tui.screens.sessions_screen import SessionsScreen
+from tui_host.tui.widgets.approval.approval_panel import Approval
 from tui_host.tui.widgets.choices import ChoiceList
-from tui_host.tui.widgets.details.view import PageLines, PageView
-from tui_host.tui.widgets.ladder.view import LadderView
-from tui_host.tui.widgets.lines.view import LineView
+from tui_host.tui.widgets.details.detail_view import PageLines, PageView
+from tui_host.tui.widgets.ladder.ladder_view import LadderView
+from tui_host.tui.widgets.lines.line_view import LineView
 
 pytestmark = pytest.mark.timeout(180)
 

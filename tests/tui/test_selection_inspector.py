@@ -8,11 +8,11 @@ from typing_extensions import override
 from tests.tui.inspector_wires import Wires, a_turn, connected
 from tests.tui.selecting import drag, marked, row_of, selected
 from tests.tui.waiting import until
-from tui_host.tui.widgets.details.view import PageLines
-from tui_host.tui.widgets.inspector.pane import Inspector
-from tui_host.tui.widgets.pages.page import Page
-from tui_host.tui.widgets.pages.text import TextPage
-from tui_host.tui.widgets.pages.tree import Entry, TreePage
+from tui_host.tui.widgets.details.detail_view import PageLines
+from tui_host.tui.widgets.inspector.inspector_pane import Inspector
+from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.text_page import TextPage
+from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
 
 
 class Reading(App[None]):

@@ -12,8 +12,8 @@ from tests.tui.selecting import Chat, a_chat, drag, marked, row_of, selected, se
 from tests.tui.waiting import until
 from tui_host.chat.conversation import AnswerItem, Conversation
 from tui_host.tui.markdown.parser import load
-from tui_host.tui.widgets.lines.selecting import SelectingView
-from tui_host.tui.widgets.transcript.view import Transcript
+from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 
 @pytest.fixture(autouse=True, scope="module")

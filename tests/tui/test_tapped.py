@@ -6,18 +6,18 @@ from pathlib import Path
 
 import anyio
 
-from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
-from tests.chat.infer.kept import KeptModelTap, KeptServerTap, keep_story
+from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tests.tui.app_running import NARROW, PATIENT, WIDE, Running, running
 from tests.tui.details_drawn import drawn
 from tui_host.capture.exports import EXPORTS
-from tui_host.capture.redact import Redactor
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
-from tui_host.chat.infer.following import Following, Piece
-from tui_host.host.importing import import_files
+from tui_host.infer.live_story import Following, Piece
+from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
-from tui_host.tui.tapped import LOADING, NEVER_SAID, TapSource
-from tui_host.tui.widgets.pages.parts import parts_page
+from tui_host.tui.sources.tapped import LOADING, NEVER_SAID, TapSource
+from tui_host.tui.widgets.pages.parts_page import parts_page
 
 CONFIG = f'{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
 CLINE = FORMS["cline"]

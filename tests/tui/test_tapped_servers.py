@@ -6,17 +6,17 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.chat.infer.world import ServerTap, World
+from tests.infer.world import ServerTap, World
 from tests.tui.app_running import PATIENT, Running, running
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Draft, Record
 from tui_host.errors import JSON
 from tui_host.tui.masks import Mask
-from tui_host.tui.screens.servers import ServersScreen
+from tui_host.tui.screens.foreign_server_detail import flow_of, state_of, told_entries, told_notes
 from tui_host.tui.screens.servers_detail import Parts
-from tui_host.tui.screens.servers_told import flow_of, state_of, told_entries, told_notes
-from tui_host.tui.tapped_servers import ToldServers
+from tui_host.tui.screens.servers_screen import ServersScreen
+from tui_host.tui.sources.tapped_servers import ToldServers
 
 
 class Recorded:

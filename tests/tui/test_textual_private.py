@@ -30,9 +30,9 @@ from textual.screen import Screen
 from typing_extensions import override
 
 import tui_host.tui
+from tui_host.guard.terminal_state import RESET
 from tui_host.tui import textual_private
 from tui_host.tui.app import TuiHost
-from tui_host.tui.terminal import RESET
 
 # pyright: reportPrivateUsage=false
 

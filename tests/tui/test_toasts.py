@@ -9,7 +9,7 @@ from textual.widgets._toast import Toast
 
 from tests.tui.app_running import BOUND_SECONDS, Running
 from tests.tui.still import still
-from tui_host.tui.widgets.prompt.field import Prompt
+from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 LONG = "math.multiply runs unasked in this session from now on. /revoke takes it back."
 

@@ -19,13 +19,13 @@ from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.markdown.document import Budget
-from tui_host.tui.markdown.inks import Inks
+from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.parser import load
-from tui_host.tui.widgets.transcript.column import Column
-from tui_host.tui.widgets.transcript.empty import Empty
-from tui_host.tui.widgets.transcript.items import Look
-from tui_host.tui.widgets.transcript.view import Transcript
-from tui_host.tui.widgets.transcript.words import call_rows, summary_rows
+from tui_host.tui.widgets.transcript.empty_chat import Empty
+from tui_host.tui.widgets.transcript.item_column import Column
+from tui_host.tui.widgets.transcript.item_lines import Look
+from tui_host.tui.widgets.transcript.transcript_view import Transcript
+from tui_host.tui.widgets.transcript.transcript_words import call_rows, summary_rows
 
 MULTIPLY = CallItem(
     turn=1,
@@ -422,7 +422,7 @@ async def test_ascii_stands_in_for_every_mark() -> None:
 async def test_a_huge_message_leaves_the_loop_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = itertools.count()
     soon_spent = partial(Budget, 100, clock=lambda: next(moments))
-    monkeypatch.setattr("tui_host.tui.widgets.transcript.view.Budget", soon_spent)
+    monkeypatch.setattr("tui_host.tui.widgets.transcript.transcript_view.Budget", soon_spent)
 
     async def longest_turn(parts: int) -> int:
         text = "\n\n".join(f"## part {number}\n\n" + "words and **more** words " * 30 for number in range(parts))

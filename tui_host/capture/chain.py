@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tui_host.capture.frames import FrameHead, frame_head
+from tui_host.capture.frames.frame_heads import FrameHead, frame_head
 from tui_host.capture.link import Known, Layer, Link, Relation, Span
 from tui_host.capture.record import Record
 from tui_host.errors import JSON

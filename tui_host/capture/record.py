@@ -16,6 +16,8 @@ TAP: Final = "tui-host tap"
 """What a tap calls itself: as `User-Agent` where it asks, as `Server` where it answers."""
 BY_THE_TAP: Final = "by the tap itself"
 Kind: TypeAlias = Literal["request", "response", "chunk", "end", "error", "frame", "line", "decision", "link"]
+Shift: TypeAlias = tuple[int, int, int]
+"""Where a secret stood in a body: its first byte, one past its last, and how many bytes stand there instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.record import Draft, Record
-from tui_host.capture.redact import Redactor
-from tui_host.capture.store.slots import Slot
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.pending_records import Slot
 from tui_host.capture.store.writer import BATCH
 from tui_host.errors import StoreError
 

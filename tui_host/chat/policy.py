@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.servers.catalog import READ, Tool
-from tui_host.settings.rules import matches
+from tui_host.settings.rule_tables import matches
 from tui_host.settings.schema import Rule
 
 Verdict: TypeAlias = Literal["approved", "edited", "rejected", "invalid"]

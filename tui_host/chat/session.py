@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.record import Place
-from tui_host.chat.attached import Attached, said
+from tui_host.chat.attachments import Attached, said
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, SummaryItem, UserItem, title_of
-from tui_host.chat.offer import Offer
+from tui_host.chat.offered_tools import Offer
 from tui_host.chat.policy import Policy, Question
-from tui_host.chat.stored import Messages
+from tui_host.chat.stored_messages import Messages
 from tui_host.llm.messages import Message
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]

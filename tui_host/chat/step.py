@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from tui_host.chat import wording
+from tui_host.chat import result_words as wording
 from tui_host.chat.conversation import AnswerItem, AnswerState, NoteItem
-from tui_host.chat.links import Links
-from tui_host.chat.retrying import Retries
+from tui_host.chat.exchange_links import Links
+from tui_host.chat.retry import Retries
 from tui_host.errors import ModelError
-from tui_host.llm.dialects.by_name import dialect
+from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tui_host.chat.links import Found
-    from tui_host.chat.services import Services
+    from tui_host.chat.exchange_links import Found
     from tui_host.chat.session import Session
+    from tui_host.chat.turn_services import Services
+    from tui_host.llm.answer_stream import Stream
     from tui_host.llm.dialects.dialect import Window
     from tui_host.llm.messages import ToolResult
-    from tui_host.llm.names import NameTable
-    from tui_host.llm.protocols.protocol import Prepared, Reader
-    from tui_host.llm.request import Outgoing
-    from tui_host.llm.stream import Stream
+    from tui_host.llm.model_request import Outgoing
+    from tui_host.llm.protocols.tool_protocol import Prepared, Reader
+    from tui_host.llm.tool_names import NameTable
     from tui_host.settings.schema import Provider
 
 

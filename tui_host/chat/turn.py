@@ -10,30 +10,30 @@ import anyio
 import anyio.lowlevel
 from anyio import to_thread
 
-from tui_host.chat import wording
-from tui_host.chat.asking import asking, spoken
-from tui_host.chat.calls import Calls
+from tui_host.chat import result_words as wording
+from tui_host.chat.active_profile import applied, offers, profile_of
+from tui_host.chat.call_mistakes import MOST_CORRECTIONS, MOST_SAME, Mistakes
 from tui_host.chat.conversation import NoteItem, SummaryItem
-from tui_host.chat.history import host_says, untold
-from tui_host.chat.mistakes import MOST_CORRECTIONS, MOST_SAME, Mistakes
-from tui_host.chat.profiles import applied, offers, profile_of
-from tui_host.chat.result import TurnResult
+from tui_host.chat.history_repair import host_says, untold
+from tui_host.chat.next_request import asking, spoken
 from tui_host.chat.step import Step, cut_note
+from tui_host.chat.step_calls import Calls
+from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ModelError, TuiHostError
-from tui_host.llm.dialects.by_name import dialect
+from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.messages import Message, Text
 from tui_host.llm.protocols.native import Native
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tui_host.chat.asking import Asking
-    from tui_host.chat.services import Services
+    from tui_host.chat.next_request import Asking
     from tui_host.chat.session import Session
     from tui_host.chat.step import Answered
+    from tui_host.chat.turn_services import Services
     from tui_host.llm.fold import Fold
     from tui_host.llm.messages import ToolSpec
-    from tui_host.llm.protocols.protocol import ToolProtocol
+    from tui_host.llm.protocols.tool_protocol import ToolProtocol
     from tui_host.settings.schema import Profile, Provider
 
 RESOURCES_SECONDS = 2.0

@@ -10,11 +10,11 @@ from typing import NoReturn
 
 from typing_extensions import override
 
-from tui_host.cli.options import AddParser, common, json_too, name_of, path_of
-from tui_host.cli.tap_arguments import add_tap, check_tap
+from tui_host.cli.shared_options import AddParser, common, json_too, name_of, path_of
+from tui_host.cli.tap_grammar import add_tap, check_tap
 from tui_host.errors import SettingsError
-from tui_host.settings.reader import duration_of, size_of
-from tui_host.tap.words import read_words
+from tui_host.settings.table_reader import duration_of, size_of
+from tui_host.tap.typed_command import read_words
 
 EPILOG = """\
 Without a command the app starts; with a URL or after -- with a command, it starts with just that server:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tui_host.capture.codings import CodingError, Decoder, decoder
-from tui_host.capture.ending import Ending
+from tui_host.capture.content_codings import CodingError, Decoder, decoder
+from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.record import TAP, Head, Record
-from tui_host.chat.infer.asking.exchanges import Asking
+from tui_host.infer.asking.model_exchange import Asking
 
 LOOKED_AT = 16 << 10
 """Characters of what was said that are looked through for secrets before the beginning of it is shown."""

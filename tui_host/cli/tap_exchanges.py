@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tui_host.capture.ending import Ending, read_ending
-from tui_host.capture.figures import short_size, short_time
-from tui_host.capture.http_frames import is_rpc
+from tui_host.capture.http.exchange_end import Ending, read_ending
+from tui_host.capture.http.http_frames import is_rpc
+from tui_host.capture.json.spans import read_json
 from tui_host.capture.record import BY_THE_TAP, Head, Record, lasted
+from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import decode
-from tui_host.chat.infer.asking.exchanges import Asking, asking_of
-from tui_host.chat.infer.asking.hearing import Hearing
-from tui_host.chat.infer.asking.prompted import results_of, said_by_person
-from tui_host.chat.infer.asking.speaking import NATIVE
 from tui_host.cli.tap_exchange import LOOKED_AT, Exchange
 from tui_host.cli.tap_line import ERROR, SAID, Line, begun, short
-from tui_host.llm.describe import call_words, request_words, said_words
-from tui_host.llm.dialects.by_name import dialect_at
-from tui_host.llm.faults import fault_in
-from tui_host.llm.jsonspans import read_json
+from tui_host.infer.asking.model_exchange import Asking, asking_of
+from tui_host.infer.asking.request_reader import Hearing
+from tui_host.infer.asking.speakers import NATIVE
+from tui_host.infer.asking.text_protocols import results_of, said_by_person
+from tui_host.llm.dialects.dialect_table import dialect_at
+from tui_host.llm.exchange_summary import call_words, request_words, said_words
 from tui_host.llm.messages import Usage
+from tui_host.llm.provider_faults import fault_in
 from tui_host.settings.urls import parts_of
 
 _CALLS = 8

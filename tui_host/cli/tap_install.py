@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import visible
-from tui_host.cli import diagnostics, output
-from tui_host.cli.hiding import hide
+from tui_host.cli import diagnostics
+from tui_host.cli import standard_output as output
+from tui_host.cli.masked_command import hide
 from tui_host.errors import JSON, SettingsError
-from tui_host.settings.documents import shown_path
-from tui_host.settings.hosts import files
-from tui_host.settings.hosts.entries import Entry, servers_in
-from tui_host.settings.hosts.files import HostFile, Restored
+from tui_host.settings.hosts import host_files as files
+from tui_host.settings.hosts.host_files import HostFile, Restored
+from tui_host.settings.hosts.host_servers import Entry, servers_in
 from tui_host.settings.hosts.jsonc import BrokenJsonError
-from tui_host.settings.hosts.known import FLATPAKS, KnownHost, files_of, known_host
+from tui_host.settings.hosts.known_hosts import FLATPAKS, KnownHost, files_of, known_host
+from tui_host.settings.mistakes import nearest
 from tui_host.settings.paths import data_dir, whole
-from tui_host.settings.report import nearest
-from tui_host.tap.install import Change, Left, Outcome, differences, install, uninstall
+from tui_host.settings.toml_files import shown_path
+from tui_host.tap.installation import Change, Left, Outcome, differences, install, uninstall
 
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
@@ -230,7 +231,7 @@ def _place(keys: Sequence[str]) -> str:
 
 def _tell_left(plans: Sequence[_Plan], *, is_told: bool) -> bool:
     """Say what stays as it is, and why; returns whether that is all that was asked for."""
-    from tui_host.tap.http.mcp import PORT
+    from tui_host.tap.http.mcp_tap import PORT
 
     left = [each for plan in plans for each in plan.left]
     behind = [each for each in left if each.url]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.record import Direction, Record
+from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import line, visible
 from tui_host.cli.cells import clipped, padded
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from signal import Signals
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.capture.frames import WHOLE, FrameHead, frame_head, frames_in
+from tui_host.capture.frames.frame_heads import WHOLE, FrameHead, frame_head, frames_in
 from tui_host.capture.record import Direction, Record, lasted
-from tui_host.capture.session import SessionInfo
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import decode
 from tui_host.cli.tap_line import ERROR, Line, begun, short
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from tui_host.errors import ModelError, TuiHostError
-from tui_host.host.sessions import Sessions
-from tui_host.host.turns import Turns
+from tui_host.host.open_sessions import Sessions
+from tui_host.host.running_turns import Turns
 from tui_host.settings.paths import DATABASE
 from tui_host.settings.schema import Template
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from tui_host.capture.recorder import Recorder
-    from tui_host.capture.redact import Redactor
+    from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import Store
-    from tui_host.chat.attached import Attached
+    from tui_host.chat.attachments import Attached
     from tui_host.chat.policy import Approver
-    from tui_host.chat.result import TurnResult
-    from tui_host.chat.services import Services
     from tui_host.chat.session import Session, Source
+    from tui_host.chat.turn_result import TurnResult
+    from tui_host.chat.turn_services import Services
+    from tui_host.guard.guard_client import Guard
     from tui_host.host.demo_model import DemoModel
-    from tui_host.host.keys import Keys
-    from tui_host.host.models import Reported
-    from tui_host.llm.model import ModelClient
-    from tui_host.servers.guard import Guard
+    from tui_host.host.keyring_status import Keys
+    from tui_host.host.provider_models import Reported
+    from tui_host.llm.model_client import ModelClient
     from tui_host.servers.pool import Pool
     from tui_host.settings.schema import ModelRef, Provider, Settings
     from tui_host.settings.secrets import Secret
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LATE = (
     "anyio",
     "anyio._backends._asyncio",  # its first use would import it on the loop
-    "tui_host.llm.model",
+    "tui_host.llm.model_client",
     "tui_host.servers.pool",
     "tui_host.chat.turn",
     "tui_host.capture.recorder",
@@ -52,7 +52,7 @@ CLOSE_SECONDS = 2.0
 
 
 def _import(module: str) -> None:
-    from tui_host.llm.httpx_alone import import_httpx
+    from tui_host.llm.httpx_import import import_httpx
 
     import_httpx()  # before any module here can; the first time alone it has something to do
     importlib.import_module(module)
@@ -152,12 +152,12 @@ class Host:
 
     async def _open(self) -> None:
         from tui_host.capture.recorder import Recorder
-        from tui_host.capture.session import session_id
+        from tui_host.capture.session_summary import session_id
         from tui_host.capture.store.store import Store
         from tui_host.chat.policy import Refuse
-        from tui_host.chat.services import Services
+        from tui_host.chat.turn_services import Services
         from tui_host.host.demo_model import DemoModel
-        from tui_host.llm.model import ModelClient
+        from tui_host.llm.model_client import ModelClient
         from tui_host.servers.pool import Pool
 
         settings = self.settings
@@ -184,7 +184,7 @@ class Host:
     async def _run(self) -> None:
         import anyio
 
-        from tui_host.host.pruning import keep_within
+        from tui_host.host.store_cleanup import keep_within
 
         assert self.pool is not None  # noqa: S101 - opened just before
         async with anyio.create_task_group() as group:
@@ -240,7 +240,7 @@ class Host:
     def keys(self) -> Keys:
         """What the system's keyring has; its library is imported when it is asked."""
         if self._keys is None:
-            from tui_host.host.keys import Keys
+            from tui_host.host.keyring_status import Keys
 
             self._keys = Keys(self.settings.environment, self._learn, self.notices)
         return self._keys
@@ -297,13 +297,13 @@ class Host:
 
     def mistake(self, error: BaseException) -> TuiHostError:
         """A mistake of ours in words; how it came about goes to a log, unless nothing is to be kept."""
-        from tui_host.host.crash import write_crash
+        from tui_host.host.crash_log import write_crash
 
         return write_crash(error, self.settings.data_dir if self._record else None, self.redacted)
 
     def _defect(self, error: Exception) -> TuiHostError:
         """The same of what ends a turn alone."""
-        from tui_host.host.crash import innermost, place_in
+        from tui_host.host.crash_log import innermost, place_in
 
         remedy = "report it, and try again"
         if self._record:
@@ -322,6 +322,6 @@ class Host:
     @property
     def redactor(self) -> Redactor:
         """What knows the secrets: the recorder's; before there is one, one that knows the same secrets."""
-        from tui_host.capture.redact import redactor_of
+        from tui_host.capture.redact.redaction import redactor_of
 
         return redactor_of(self.settings) if self.recorder is None else self.recorder.redactor

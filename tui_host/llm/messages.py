@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tui_host.errors import JSON
-from tui_host.settings.options import Options, text_of, value_of
+from tui_host.settings.model_options import Options, text_of, value_of
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Stop: TypeAlias = Literal["end", "tools", "length", "refused", "paused", "bad call", "failed", "cut", "stopped"]

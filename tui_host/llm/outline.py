@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tui_host.llm.jsonspans import Node
+from tui_host.capture.json.spans import Node
 
 PartKind: TypeAlias = Literal[
     "tools", "tool", "messages", "message", "text", "thinking", "image", "call", "result", "schema", "option"

@@ -88,8 +88,8 @@ async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
     await to_thread.run_sync(import_module, "httpcore")  # what httpx would import, here on the loop
     import httpx
 
-    from tui_host.llm.dialects.by_name import dialect
-    from tui_host.llm.request import join
+    from tui_host.llm.dialects.dialect_table import dialect
+    from tui_host.llm.model_request import join
 
     body, speaks = bytearray(), dialect(spoken)
     url = join(base_url, speaks.models_path, speaks.versions)

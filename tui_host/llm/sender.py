@@ -13,15 +13,15 @@ import anyio
 import anyio.to_thread
 import httpx
 
-from tui_host.capture.context import current_place
-from tui_host.capture.http import Observer, header_pairs
-from tui_host.capture.httpx_tap import BEGAN, RecordingTransport, exchange_of
+from tui_host.capture.conversation_context import current_place
+from tui_host.capture.http.httpx_tap import BEGAN, RecordingTransport, exchange_of
+from tui_host.capture.http.observer import Observer, header_pairs
 from tui_host.capture.record import Draft, Head, Place
-from tui_host.capture.recording import Recording
+from tui_host.capture.recorder_protocol import Recording
 from tui_host.errors import ModelError
-from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, where
+from tui_host.llm.exchange_errors import CONNECT_SECONDS, fault_of, where
 from tui_host.llm.messages import Ask
-from tui_host.llm.request import Outgoing, model_request
+from tui_host.llm.model_request import Outgoing, model_request
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider
 

@@ -25,26 +25,26 @@ from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from tui_host.capture.context import current_place
+from tui_host.capture.conversation_context import current_place
 from tui_host.errors import ServerError, TuiHostError
-from tui_host.servers.calls import call_request, send_call
+from tui_host.guard.guard_client import Guard
 from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, ToolOutput
-from tui_host.servers.description import describe
-from tui_host.servers.endpoint import Endpoint, resolve_endpoint
-from tui_host.servers.faults import reason_of
-from tui_host.servers.flight import Flight
-from tui_host.servers.guard import Guard
 from tui_host.servers.handshake import introduce
-from tui_host.servers.lists import Lists, announces
+from tui_host.servers.json_structure import as_json
+from tui_host.servers.outgoing_request import Flight
 from tui_host.servers.repair import Repair
-from tui_host.servers.standing import Standing
-from tui_host.servers.structure import as_json
+from tui_host.servers.server_endpoint import Endpoint, resolve_endpoint
+from tui_host.servers.server_faults import reason_of
+from tui_host.servers.server_lists import Lists, announces
+from tui_host.servers.server_status import Standing
+from tui_host.servers.spec_words import describe
+from tui_host.servers.tool_call import call_request, send_call
 from tui_host.servers.transports import Wire, stdio_transport
 
 if TYPE_CHECKING:
-    from tui_host.capture.process import Process
     from tui_host.capture.record import Place
     from tui_host.capture.recorder import Recorder
+    from tui_host.guard.child_process import Process
     from tui_host.settings.schema import ServerSpec, Transport
 
 LEAVE_SECONDS = 2.5

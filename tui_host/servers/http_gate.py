@@ -15,12 +15,12 @@ import anyio
 import httpx2
 from typing_extensions import override
 
-from tui_host.capture.codings import CodingError, decoder
+from tui_host.capture.content_codings import CodingError, decoder
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.bounded_events import BoundedEvents, too_many
-from tui_host.servers.flight import Flight, HttpAnswer, check_frame, current_flight
-from tui_host.servers.http_words import fault_words, first_words, has_forgotten_session
-from tui_host.servers.structure import PARTS_LIMIT, is_object, parts_of
+from tui_host.servers.http_failure import fault_words, first_words, has_forgotten_session
+from tui_host.servers.json_structure import PARTS_LIMIT, is_object, parts_of
+from tui_host.servers.outgoing_request import Flight, HttpAnswer, check_frame, current_flight
 
 BODY_LIMIT = 64 << 20
 """Bytes that a JSON answer, or one event, may have."""

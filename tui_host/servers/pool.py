@@ -10,14 +10,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tui_host.errors import ServerError, TuiHostError
+from tui_host.guard.guard_client import Guard
 from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput
-from tui_host.servers.guard import Guard
-from tui_host.servers.slot import Shared, Slot
+from tui_host.servers.pool_slot import Shared, Slot
 
 if TYPE_CHECKING:
-    from tui_host.capture.process import Process
     from tui_host.capture.record import Place
     from tui_host.capture.recorder import Recorder
+    from tui_host.guard.child_process import Process
     from tui_host.servers.connection import Connection
     from tui_host.settings.schema import ServerSpec
 
@@ -78,8 +78,8 @@ class Pool:
 
         What cannot be started is left to its connection, which tells why.
         """
-        from tui_host.capture.process import Process
-        from tui_host.servers.endpoint import resolve_endpoint
+        from tui_host.guard.child_process import Process
+        from tui_host.servers.server_endpoint import resolve_endpoint
 
         for slot in self._slots.values():
             if slot.is_wanted and slot.spec.transport == "stdio" and not self._shared.is_stopping:
@@ -260,7 +260,7 @@ class Pool:
 
 
 def _import_supervisor() -> Callable[[Shared, Sequence[Slot]], Awaitable[None]]:
-    from tui_host.servers.sdk import put_off
+    from tui_host.servers.sdk_import import put_off
 
     put_off()
     from tui_host.servers.supervisor import supervise_all

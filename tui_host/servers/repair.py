@@ -26,10 +26,10 @@ from mcp_types import (
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
-from tui_host.capture.depth import DEPTH
+from tui_host.capture.json.depth import DEPTH
 from tui_host.errors import JSON
-from tui_host.servers.flight import Flight
-from tui_host.servers.structure import PARTS_LIMIT, RequestId, is_answer_to, is_array, is_object, parts_of, same_id
+from tui_host.servers.json_structure import PARTS_LIMIT, RequestId, is_answer_to, is_array, is_object, parts_of, same_id
+from tui_host.servers.outgoing_request import Flight
 
 REQUESTS_IN_FLIGHT = 32
 """Requests of one server that may be unanswered at a time."""

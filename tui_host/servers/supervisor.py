@@ -12,7 +12,7 @@ from tui_host.servers.connection import Connection
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tui_host.servers.slot import Shared, Slot
+    from tui_host.servers.pool_slot import Shared, Slot
 
 AGAIN_SECONDS = 60.0
 """A session that is lost twice within this time is not made a third time by itself."""

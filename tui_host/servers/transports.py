@@ -17,14 +17,14 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage
 
-from tui_host.capture.context import current_place
-from tui_host.capture.frames import Frame
-from tui_host.capture.process import Command, Process, ending
-from tui_host.capture.stdio import LineTap, StdioChild
-from tui_host.capture.stdio_tap import StdioTap
+from tui_host.capture.conversation_context import current_place
+from tui_host.capture.frames.frame_heads import Frame
+from tui_host.capture.stdio.server_pipes import LineTap, StdioChild
+from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.flight import current_flight, frame_bytes
-from tui_host.servers.guard import Guard
+from tui_host.guard.child_process import Command, Process, ending
+from tui_host.guard.guard_client import Guard
+from tui_host.servers.outgoing_request import current_flight, frame_bytes
 from tui_host.servers.repair import Inbox, Repair
 
 if TYPE_CHECKING:

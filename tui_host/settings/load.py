@@ -10,15 +10,12 @@ from types import MappingProxyType
 
 from tui_host.errors import SettingsError
 from tui_host.settings import paths
-from tui_host.settings.chosen import Choosing
-from tui_host.settings.documents import files_of, read_document, shown_path
+from tui_host.settings.mistakes import Report, nearest, shown
 from tui_host.settings.paths import CONFIG_FILE, default_config_dir
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
-from tui_host.settings.profiles import Known, read_profile
-from tui_host.settings.providers import read_provider
-from tui_host.settings.reader import Table
-from tui_host.settings.report import Report, nearest, shown
-from tui_host.settings.rules import read_patterns, read_rules
+from tui_host.settings.profile_tables import Known, read_profile
+from tui_host.settings.provider_tables import read_provider
+from tui_host.settings.rule_tables import read_patterns, read_rules
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import (
     BUNDLED,
@@ -32,8 +29,11 @@ from tui_host.settings.schema import (
     Store,
     Ui,
 )
-from tui_host.settings.servers import read_server, server_from_arguments
+from tui_host.settings.server_tables import read_server, server_from_arguments
+from tui_host.settings.start_choices import Choosing
+from tui_host.settings.table_reader import Table
 from tui_host.settings.templates import unused_templates
+from tui_host.settings.toml_files import files_of, read_document, shown_path
 
 __all__ = ["Overrides", "load", "server_from_arguments"]
 

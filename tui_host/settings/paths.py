@@ -72,7 +72,7 @@ def whole(path: Path, where: str) -> Path:
         return path.expanduser().absolute()
     except RuntimeError as error:
         from tui_host.errors import SettingsError
-        from tui_host.settings.report import shown
+        from tui_host.settings.mistakes import shown
 
         raise SettingsError(f"no home folder for {shown(str(path))}", where, "write the whole path") from error
 

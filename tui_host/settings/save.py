@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tui_host.errors import SettingsError
-from tui_host.settings.documents import read_document, shown_path
+from tui_host.settings.mistakes import Report
 from tui_host.settings.paths import ensure_private_dir
-from tui_host.settings.report import Report
 from tui_host.settings.schema import Settings
+from tui_host.settings.toml_files import read_document, shown_path
 
 STATE_FILE = "state.toml"
 STATE_KEYS = ("model", "protocol", "profile", "theme")

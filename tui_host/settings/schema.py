@@ -11,7 +11,7 @@ from typing import Literal
 from typing_extensions import override
 
 from tui_host.errors import JSON
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 
 Dialect = Literal["openai", "openai-responses", "anthropic", "gemini", "ollama"]
 Transport = Literal["stdio", "http", "sse"]

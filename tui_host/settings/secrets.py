@@ -9,8 +9,8 @@ from typing import final
 from typing_extensions import override
 
 from tui_host.errors import JSON, SettingsError
-from tui_host.settings.credentials_places import in_variables, in_words
-from tui_host.settings.options import Options
+from tui_host.settings.credential_places import in_variables, in_words
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import REFERENCE, Provider, ServerSpec, Settings, Template
 
 CHILD_VARIABLES = (

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_host.errors import SettingsError
+from tui_host.settings.mistakes import Report, nearest, shown
 from tui_host.settings.paths import shipped
-from tui_host.settings.report import Report, nearest, shown
 from tui_host.settings.schema import PROTOCOLS
 
 FOLDER = "protocols"

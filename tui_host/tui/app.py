@@ -13,9 +13,9 @@ from textual.screen import Screen
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.tui.acting import Acting
+from tui_host.tui.app_actions import Acting
 from tui_host.tui.masks import mask_of
-from tui_host.tui.screens.main import MainScreen
+from tui_host.tui.screens.main_screen import MainScreen
 
 if TYPE_CHECKING:
     from tui_host.chat.policy import Question
@@ -28,21 +28,21 @@ RATE = 1 / 25
 # Imported in a thread once the first frame is painted, in the order in which it is likely to be missed.
 LATE = (
     "tui_host.chat.session",
-    "tui_host.tui.widgets.transcript.view",
-    "tui_host.tui.widgets.transcript.empty",
-    "tui_host.tui.widgets.inspector.pane",
-    "tui_host.tui.source",
+    "tui_host.tui.widgets.transcript.transcript_view",
+    "tui_host.tui.widgets.transcript.empty_chat",
+    "tui_host.tui.widgets.inspector.inspector_pane",
+    "tui_host.tui.sources.live",
 )
 LATER = (
     "tui_host.tui.widgets.prompt.completion",
-    "tui_host.tui.screens.help",
-    "tui_host.tui.screens.servers",
-    "tui_host.tui.screens.model",
-    "tui_host.tui.screens.sessions",
-    "tui_host.tui.screens.request",
-    "tui_host.tui.tapped",
-    "tui_host.tui.widgets.approval.panel",
-    "tui_host.host.crash",
+    "tui_host.tui.screens.help_screen",
+    "tui_host.tui.screens.servers_screen",
+    "tui_host.tui.screens.model_screen",
+    "tui_host.tui.screens.sessions_screen",
+    "tui_host.tui.screens.request_screen",
+    "tui_host.tui.sources.tapped",
+    "tui_host.tui.widgets.approval.approval_panel",
+    "tui_host.host.crash_log",
 )
 SWITCH_SECONDS = 0.0005
 """How soon a key gets the interpreter from a thread that imports."""
@@ -109,8 +109,8 @@ class TuiHost(Acting):
             await asyncio.to_thread(_import, LATER)
         finally:
             sys.setswitchinterval(usual)
-        from tui_host.capture.store.fleeting import remove_left_behind
-        from tui_host.tui.markdown.fences import warm
+        from tui_host.capture.store.temporary_store import remove_left_behind
+        from tui_host.tui.markdown.code_blocks import warm
         from tui_host.tui.markdown.parser import load
 
         await asyncio.to_thread(load)  # Markdown is plain text until its parser is there

@@ -9,7 +9,7 @@ from typing_extensions import override
 from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
 from tui_host.tui.early_keys import EarlyKeys
-from tui_host.tui.ending import HANGUP, is_terminal_gone
+from tui_host.tui.exits import HANGUP, is_terminal_gone
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -13,7 +13,7 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Redaction
-    from tui_host.capture.redact import Redactor
+    from tui_host.capture.redact.redaction import Redactor
     from tui_host.host.host import Host
 
 _START = "⟨secret:"
@@ -24,7 +24,7 @@ def masked(text: str, redacted: Sequence[Redaction], hide: str = UNICODE.hidden)
     """The text with the marks of what was taken out of it as masks; other people's marks stay as they are."""
     if not redacted or _START not in text:
         return text
-    from tui_host.capture.redact import name_in_mark
+    from tui_host.capture.redact.redaction import name_in_mark
 
     return _without_marks(text, {name_in_mark(secret.name): secret.length for secret in redacted}, hide)
 

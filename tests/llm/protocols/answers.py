@@ -10,8 +10,8 @@ from tui_host.errors import JSON
 from tui_host.llm.events import CutOff, ModelEvent, Stopped, TextDelta, ThinkingDelta
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Message, Stop, Text, ToolCall, ToolSpec
-from tui_host.llm.protocols.by_name import protocol
-from tui_host.llm.protocols.protocol import ToolProtocol
+from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.tool_protocol import ToolProtocol
 from tui_host.settings.paths import shipped
 
 NUMBERS: JSON = {

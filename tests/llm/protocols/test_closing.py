@@ -10,11 +10,11 @@ from tests.llm.asking import ASK, PLACE
 from tests.llm.peer import head, peer, provider_at, recorder
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call
 from tests.llm.streams import chunk
-from tui_host.capture.ending import read_ending
-from tui_host.llm.answer import CLOSED, MADE_UP_LIMIT
+from tui_host.capture.http.exchange_end import read_ending
+from tui_host.llm.answer_events import CLOSED, MADE_UP_LIMIT
 from tui_host.llm.fold import Fold
-from tui_host.llm.model import ModelClient
-from tui_host.llm.protocols.by_name import protocol
+from tui_host.llm.model_client import ModelClient
+from tui_host.llm.protocols.protocol_table import protocol
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -20,7 +20,7 @@ from tests.llm.protocols.answers import (
     speaking,
     text_of,
 )
-from tui_host.chat.hub import INSPECT, INVOKE, LIST, Hub, Inner
+from tui_host.chat.tool_hub import INSPECT, INVOKE, LIST, Hub, Inner
 from tui_host.llm.messages import Stop
 
 ONE = [("math__add", SUM)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tests.llm.recorded.case import Recorded
 from tests.llm.recorded.reading import MODEL, fold_of
 from tui_host.llm.messages import Ask, Image, Message, Text, ToolCall, ToolResult, ToolSpec
-from tui_host.settings.options import Options
+from tui_host.settings.model_options import Options
 
 PIXEL, PHOTO = "iVBORw0KGgo=", "/9j/4AAQSkY="
 """Two images: of a result, and of a person."""

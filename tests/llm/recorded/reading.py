@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from tests.llm.recorded.case import Case, Recorded
-from tui_host.llm.dialects.by_name import dialect
+from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
 

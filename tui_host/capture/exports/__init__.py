@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
-from tui_host.capture.exports import jsonl, markdown
+from tui_host.capture.exports import jsonl_export as jsonl
+from tui_host.capture.exports import markdown_export as markdown
 from tui_host.capture.record import Record
-from tui_host.capture.session import SessionInfo
+from tui_host.capture.session_summary import SessionInfo
 
 
 class Exported(Protocol):

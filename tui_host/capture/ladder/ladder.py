@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tui_host.capture.chain import read_link, read_object
-from tui_host.capture.ladder.filter import RowFilter, RowTest
-from tui_host.capture.ladder.frames import LadderFrames
-from tui_host.capture.ladder.http import LadderHttp
+from tui_host.capture.json.narrowing import WORDS
+from tui_host.capture.ladder.exchange_rows import LadderHttp
+from tui_host.capture.ladder.frame_rows import LadderFrames
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.ladder.rows import LadderRows
+from tui_host.capture.ladder.row_filter import RowFilter, RowTest
+from tui_host.capture.ladder.row_index import LadderRows
 from tui_host.capture.link import Link
 from tui_host.capture.record import Place, Record
-from tui_host.capture.words import WORDS
 from tui_host.errors import JSON
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from tui_host.capture.store.schema import SEQ_BITS
+from tui_host.capture.store.migrations import SEQ_BITS
 
 SLICE, SLICE_BYTES = 1000, 512 << 10
 """Records, and bytes of them, deleted in one transaction: what is recorded meanwhile waits no longer than for these.

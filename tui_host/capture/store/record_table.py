@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 from tui_host.capture.chain import read_object
 from tui_host.capture.record import Draft, Kind
-from tui_host.capture.store.bodies import LARGE, Packed, Packer
-from tui_host.capture.store.places import Places, SQLValue, Stamped, storable, storable_or_none
-from tui_host.capture.store.rows import UNTOLD, head_to_json, redacted_to_json
-from tui_host.capture.store.runs import LONGEST, Runs
+from tui_host.capture.store.answer_runs import LONGEST, Runs
+from tui_host.capture.store.record_rows import UNTOLD, head_to_json, redacted_to_json
+from tui_host.capture.store.row_keys import Places, SQLValue, Stamped, storable, storable_or_none
+from tui_host.capture.store.stored_bodies import LARGE, Packed, Packer
 from tui_host.errors import JSON
 
 Row: TypeAlias = "tuple[SQLValue, ...]"

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from operator import lt
 from pathlib import Path
 
-from tui_host.capture.store.faults import is_damage
-from tui_host.capture.store.form import connect, damaged_text, make_private, migrate_once, version_of
-from tui_host.capture.store.schema import MIGRATIONS
+from tui_host.capture.store.migrations import MIGRATIONS
 from tui_host.capture.store.schema_2 import DECISIONS_OF_RECORDS, LINKS_OF_RECORDS
+from tui_host.capture.store.schema_version import connect, damaged_text, make_private, migrate_once, version_of
+from tui_host.capture.store.store_faults import is_damage
 
 AT_ONCE = 512
 """Rows copied in one statement, while all is well."""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tui_host.capture.session import SessionInfo
-from tui_host.capture.store.sessions import Sessions
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.store.stored_sessions import Sessions
 from tui_host.errors import JSON
 
 AROUND = 40

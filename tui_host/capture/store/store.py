@@ -15,21 +15,21 @@ from typing import Literal, TypeAlias, TypeVar
 
 from tui_host.capture.chain import Chain, fold_chain
 from tui_host.capture.record import Record
-from tui_host.capture.redact import Redactor
-from tui_host.capture.session import SessionInfo
-from tui_host.capture.store.bodies import Bodies
-from tui_host.capture.store.faults import is_damage
-from tui_host.capture.store.file import Whereabouts, connect_to_read, doubt, open_to_write
-from tui_host.capture.store.form import Connect, connect, despite_damage
-from tui_host.capture.store.lock import Lock, is_live
-from tui_host.capture.store.places import SQLValue, begin_capture
-from tui_host.capture.store.room import Room
-from tui_host.capture.store.rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
-from tui_host.capture.store.runs import SPAN
-from tui_host.capture.store.schema import MIGRATIONS, SEQ_BITS
-from tui_host.capture.store.selection import chain_keys, keys_at, select_session
-from tui_host.capture.store.sessions import Sessions
-from tui_host.capture.store.slots import Source
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.store.answer_runs import SPAN
+from tui_host.capture.store.database_file import Whereabouts, connect_to_read, doubt, open_to_write
+from tui_host.capture.store.disk_space import Room
+from tui_host.capture.store.migrations import MIGRATIONS, SEQ_BITS
+from tui_host.capture.store.pending_records import Source
+from tui_host.capture.store.process_lock import Lock, is_live
+from tui_host.capture.store.record_rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
+from tui_host.capture.store.row_keys import SQLValue, begin_capture
+from tui_host.capture.store.schema_version import Connect, connect, despite_damage
+from tui_host.capture.store.session_records import chain_keys, keys_at, select_session
+from tui_host.capture.store.store_faults import is_damage
+from tui_host.capture.store.stored_bodies import Bodies
+from tui_host.capture.store.stored_sessions import Sessions
 from tui_host.capture.store.writer import Write, Writer
 from tui_host.errors import StoreError
 

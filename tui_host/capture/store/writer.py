@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import TypeAlias, TypeVar
 
+from tui_host.capture.store.database_file import Whereabouts
 from tui_host.capture.store.deletion import give_pages_back
-from tui_host.capture.store.faults import DAMAGED, is_damage, is_storage, reason_of
-from tui_host.capture.store.file import Whereabouts
+from tui_host.capture.store.disk_space import SHORT_LOG_PAGES, Room
+from tui_host.capture.store.pending_records import Slot, Source, finish_all
 from tui_host.capture.store.record_table import RecordTable, Row
-from tui_host.capture.store.room import SHORT_LOG_PAGES, Room
-from tui_host.capture.store.slots import Slot, Source, finish_all
+from tui_host.capture.store.store_faults import DAMAGED, is_damage, is_storage, reason_of
 from tui_host.errors import StoreError
 
 BATCH = 1024

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote
 
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.wires import anthropic, anthropic_request, gemini, gemini_request, ollama, openai, responses
-from tui_host.demo.model.wires.reading import parse
 from tui_host.demo.model.wires.wire import RequestRefused, Wire
-from tui_host.demo.model.wires.writing import line
+from tui_host.demo.model.wires.wire_reading import parse
+from tui_host.demo.model.wires.wire_writing import line
 from tui_host.errors import JSON
 
 _CREATED = 1_735_689_600

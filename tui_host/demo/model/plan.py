@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from tui_host.demo.model.tokens import estimate
+from tui_host.demo.model.token_estimate import estimate
 from tui_host.errors import JSON
 
 Stop: TypeAlias = Literal["end", "calls", "length"]

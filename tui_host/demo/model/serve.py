@@ -13,7 +13,7 @@ import anyio.abc
 from typing_extensions import override
 
 from tui_host.demo.lifetime import wait_for_end_of_stdin, wait_for_signal
-from tui_host.demo.model.http import serve_connection
+from tui_host.demo.model.http_connection import serve_connection
 from tui_host.demo.model.service import DemoModel
 
 _HOST = "127.0.0.1"

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import anyio
 
-from tui_host.demo.model.http import MOST_BODY, Exchange, Request
+from tui_host.demo.model.http_connection import MOST_BODY, Exchange, Request
 from tui_host.demo.model.listings import Listing, listing
 from tui_host.demo.model.plan import Breakage, Ended, Piece, Plan, Refusal, pieces, stopped
 from tui_host.demo.model.protocols.respond import respond

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections import Counter
 
-from tui_host.demo.model.conversation import Tool
+from tui_host.demo.model.request_content import Tool
 
 _HOSTS_OWN = "mcp__"
 """What other hosts put before the server's name."""

@@ -2,7 +2,7 @@
 
 import sys
 
-from tui_host.demo.servers.run import main
+from tui_host.demo.servers.serve_bundled import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -9,9 +9,9 @@ from typing import Protocol
 from tui_host.errors import ModelError
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.messages import Ask
-from tui_host.llm.names import NameRule
 from tui_host.llm.outline import Outline
-from tui_host.llm.writing import Growing
+from tui_host.llm.request_writing import Growing
+from tui_host.llm.tool_names import NameRule
 from tui_host.settings.secrets import Secret
 
 NEAR = 0.95

@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Message, ResourceSpec, Text, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.ending import Ending
-from tui_host.llm.protocols.grammar import (
+from tui_host.llm.protocols.block_end import Ending
+from tui_host.llm.protocols.call_grammar import (
     Broken,
     Read,
     ReadCall,
@@ -20,9 +20,9 @@ from tui_host.llm.protocols.grammar import (
     elements,
     read_arguments,
 )
-from tui_host.llm.protocols.plain import Plain, Words, result_text
-from tui_host.llm.protocols.tags import TagReader
-from tui_host.llm.writing import json_lines
+from tui_host.llm.protocols.tag_reader import TagReader
+from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.request_writing import json_lines
 
 USE, RESOURCE, ASK, END = "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion"
 _OTHERS = (

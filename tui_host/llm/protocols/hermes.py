@@ -8,13 +8,13 @@ from types import MappingProxyType
 
 from typing_extensions import override
 
+from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
-from tui_host.llm.jsonspans import spans
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.ending import Ending
-from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, read_arguments
-from tui_host.llm.protocols.plain import Plain, Words, result_text
-from tui_host.llm.protocols.tags import TagReader
+from tui_host.llm.protocols.block_end import Ending
+from tui_host.llm.protocols.call_grammar import Broken, Read, ReadCall, read_arguments
+from tui_host.llm.protocols.tag_reader import TagReader
+from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
 
 TAG = "tool_call"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.protocol import Injected, Prepared
+from tui_host.llm.protocols.tool_protocol import Injected, Prepared
 
 NO_RESULT = "No result: the turn was stopped before this call had ended."
 

@@ -20,12 +20,12 @@ from tui_host.llm.events import (
     ThinkingDelta,
 )
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.actions import is_prose, read_action
-from tui_host.llm.protocols.ending import Balance
-from tui_host.llm.protocols.fences import FENCE, MARKS, Fence, may_become_fence
-from tui_host.llm.protocols.grammar import Broken
-from tui_host.llm.protocols.plain import Plain, Words, result_text
-from tui_host.llm.protocols.reading import TextReader
+from tui_host.llm.protocols.answer_fences import FENCE, MARKS, Fence, may_become_fence
+from tui_host.llm.protocols.block_end import Balance
+from tui_host.llm.protocols.call_grammar import Broken
+from tui_host.llm.protocols.react_actions import is_prose, read_action
+from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.protocols.text_reader import TextReader
 
 _COLON = r"\**[ \t]*[:：][ \t]*\**[ \t]?"
 _LABEL = re.compile(

@@ -6,16 +6,16 @@ import asyncio
 
 from typing_extensions import override
 
-from tui_host.tap.heads import HeadError, ResponseHead, response_bytes
-from tui_host.tap.http import rounds
-from tui_host.tap.http.arriving import Arrived, Arriving
-from tui_host.tap.http.bodies import BodyError
-from tui_host.tap.http.breaking import break_off, end_writing
+from tui_host.tap.http import loop_detection as rounds
+from tui_host.tap.http.abrupt_close import break_off, end_writing
+from tui_host.tap.http.client_requests import Arrived, Arriving
 from tui_host.tap.http.refusal import redirection, refusal
 from tui_host.tap.http.relay import Relay
-from tui_host.tap.http.request import Request
-from tui_host.tap.http.splicing import descriptor_of
+from tui_host.tap.http.relayed_bodies import BodyError
+from tui_host.tap.http.relayed_request import Request
+from tui_host.tap.http.splice import descriptor_of
 from tui_host.tap.http.upstream_side import UpstreamSide
+from tui_host.tap.message_heads import HeadError, ResponseHead, response_bytes
 
 LINGER_SECONDS = 2.0
 """How long a refused client may still send, so that it reads the refusal."""

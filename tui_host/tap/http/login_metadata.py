@@ -12,8 +12,8 @@ from typing import TypeVar
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from tui_host.errors import JSON, SettingsError
-from tui_host.tap.http.origin import Origin
 from tui_host.tap.http.upstream import Upstream
+from tui_host.tap.http.upstream_origin import Origin
 
 PREFIX = b"/tui-host-authorization/"
 """What stands before the places of authorization servers elsewhere; behind it come scheme, host and path."""

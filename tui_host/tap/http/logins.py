@@ -23,9 +23,9 @@ import time
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, quote, unquote_plus
 
-from tui_host.tap.heads import RequestHead
 from tui_host.tap.http.login_metadata import PREFIX, SERVERS, LoginMetadata, elsewhere, remember
 from tui_host.tap.http.upstream import Upstream
+from tui_host.tap.message_heads import RequestHead
 
 RESOURCE = b"/.well-known/oauth-protected-resource"
 FORM_LIMIT = 32 << 10

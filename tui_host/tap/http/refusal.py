@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from tui_host.capture.record import TAP
 from tui_host.errors import JSON
-from tui_host.tap.heads import ResponseHead, made
+from tui_host.tap.message_heads import ResponseHead, made
 
 NAME = TAP
 

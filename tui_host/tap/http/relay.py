@@ -14,14 +14,14 @@ from typing import Protocol
 
 from anyio.abc import TaskGroup
 
-from tui_host.tap.heads import HeadError, RequestHead, ResponseHead
-from tui_host.tap.http.gate import Gate
-from tui_host.tap.http.hops import to_upstream
+from tui_host.tap.http.exchange_reporter import Tells, Witness
+from tui_host.tap.http.hop_headers import to_upstream
 from tui_host.tap.http.logins import Logins, Route
 from tui_host.tap.http.refusal import refusal
+from tui_host.tap.http.request_gate import Gate
 from tui_host.tap.http.rewriting import Rewriting
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.http.witness import Tells, Witness
+from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead
 
 READ_BYTES = 1 << 20
 """Bytes that are read at once, at most: the more, the less a large body costs."""

@@ -16,17 +16,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urljoin
 
-from tui_host.capture.held import Held
-from tui_host.tap.heads import RequestHead, ResponseHead
-from tui_host.tap.http.bodies import BodyError
-from tui_host.tap.http.endpoint import EndpointFilter
+from tui_host.capture.redact.body_buffer import Held
+from tui_host.tap.http.endpoint_events import EndpointFilter
 from tui_host.tap.http.endpoint_origin import EndpointOrigin
 from tui_host.tap.http.login_metadata import elsewhere
 from tui_host.tap.http.logins import Logins
-from tui_host.tap.http.origin import Origin
+from tui_host.tap.http.relayed_bodies import BodyError
+from tui_host.tap.http.upstream_origin import Origin
+from tui_host.tap.message_heads import RequestHead, ResponseHead
 
 if TYPE_CHECKING:
-    from tui_host.capture.codings import Decoder
+    from tui_host.capture.content_codings import Decoder
 
 EVENT_STREAM = b"text/event-stream"
 MADE_FOR_THE_TAP = (
@@ -198,7 +198,7 @@ def _joined(place: bytes, value: bytes) -> bytes:
 
 
 def _decoder(encoding: bytes) -> Decoder | None:
-    from tui_host.capture.codings import CodingError, decoder
+    from tui_host.capture.content_codings import CodingError, decoder
 
     try:
         return decoder(encoding.decode("latin-1"), limit=sys.maxsize)

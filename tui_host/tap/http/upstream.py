@@ -13,13 +13,13 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from typing_extensions import override
 
-from tui_host.capture.faults import words_of
+from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.urls import is_loopback, shown, split
-from tui_host.tap.heads import RequestHead, request_bytes
-from tui_host.tap.http.connecting import connected
-from tui_host.tap.http.reach import Reach, is_here
+from tui_host.tap.http.address_scope import Reach, is_here
+from tui_host.tap.http.happy_eyeballs import connected
+from tui_host.tap.message_heads import RequestHead, request_bytes
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PROXY_ANSWER_LIMIT = 64 << 10

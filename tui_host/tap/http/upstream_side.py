@@ -9,8 +9,17 @@ import time
 import anyio
 from typing_extensions import override
 
-from tui_host.capture.faults import words_of
-from tui_host.tap.heads import (
+from tui_host.capture.http.client_faults import words_of
+from tui_host.tap.http.abrupt_close import break_off, end_writing
+from tui_host.tap.http.client_end import ClientEnd
+from tui_host.tap.http.exchange_reporter import Witness
+from tui_host.tap.http.hop_headers import to_client
+from tui_host.tap.http.relay import Relay
+from tui_host.tap.http.relayed_answer import Answer
+from tui_host.tap.http.relayed_bodies import BodyError
+from tui_host.tap.http.splice import WORTH, Splice, Spliced, descriptor_of
+from tui_host.tap.http.upstream import Upstream
+from tui_host.tap.message_heads import (
     HeadEnd,
     HeadError,
     RequestHead,
@@ -18,15 +27,6 @@ from tui_host.tap.heads import (
     read_response,
     response_bytes,
 )
-from tui_host.tap.http.answer import Answer
-from tui_host.tap.http.bodies import BodyError
-from tui_host.tap.http.breaking import break_off, end_writing
-from tui_host.tap.http.client_end import ClientEnd
-from tui_host.tap.http.hops import to_client
-from tui_host.tap.http.relay import Relay
-from tui_host.tap.http.splicing import WORTH, Splice, Spliced, descriptor_of
-from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.http.witness import Witness
 
 _TIMEOUT = re.compile(rb"HTTP/1\.[01] 408 ")
 UNCONNECTED_LIMIT = 256 << 10

@@ -10,23 +10,23 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from tui_host.capture.session import session_id
+from tui_host.capture.session_summary import session_id
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
-from tui_host.tap.kinds import LOST
-from tui_host.tap.recording.beginning import NOT_OPEN, Beginning, last_kept
-from tui_host.tap.recording.passing import head, taken_from
+from tui_host.tap.recording.capture_start import NOT_OPEN, Beginning, last_kept
+from tui_host.tap.recording.channel_write import head, taken_from
+from tui_host.tap.report_kinds import LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from tui_host.capture.recorder import Recorder
-    from tui_host.tap.recording.beside import Asked, Ends
+    from tui_host.tap.recording.channel_read import Told
+    from tui_host.tap.recording.channel_write import Item
     from tui_host.tap.recording.journal import Journal
-    from tui_host.tap.recording.passing import Item
-    from tui_host.tap.recording.told import Told
+    from tui_host.tap.recording.recorder_process import Asked, Ends
 
 UNWRITTEN = 8 << 20
 """Bytes that are recorded before the database is waited for: here nobody else waits."""

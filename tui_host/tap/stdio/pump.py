@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui_host.tap.recording.passing import Telling
+    from tui_host.tap.recording.channel_write import Telling
 
 WAKES = signal.SIGCHLD
 """Wakes a thread: of the signals that a tap hears itself, and does not hand on, the one whose handler wants nothing more than that."""

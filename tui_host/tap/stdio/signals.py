@@ -10,7 +10,7 @@ from __future__ import annotations
 import _thread
 import signal
 
-from tui_host.tap.stdio.command import IGNORED_BY_PYTHON
+from tui_host.tap.stdio.server_command import IGNORED_BY_PYTHON
 from tui_host.tap.threads import Thread
 
 TYPE_CHECKING = False

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tui_host.tui.markdown.blocks import is_tight, top_blocks
-from tui_host.tui.markdown.inks import Inks
+from tui_host.tui.markdown.markdown_blocks import is_tight, top_blocks
+from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.parser import parse, parse_blocks
-from tui_host.tui.markdown.pieces import Piece
+from tui_host.tui.markdown.source_pieces import Piece
 from tui_host.tui.markdown.tables import Need, needs_of, read_table
 
 if TYPE_CHECKING:

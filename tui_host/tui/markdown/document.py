@@ -9,14 +9,14 @@ from copy import deepcopy
 
 from textual.strip import Strip
 
-from tui_host.tui.markdown.blocks import draw_piece
 from tui_host.tui.markdown.cutter import Cutter
 from tui_host.tui.markdown.heights import Heights
-from tui_host.tui.markdown.inks import Inks
+from tui_host.tui.markdown.line_page import Line, Page
+from tui_host.tui.markdown.markdown_blocks import draw_piece
+from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.origins import Trace
-from tui_host.tui.markdown.page import Line, Page
 from tui_host.tui.markdown.parser import loaded
-from tui_host.tui.markdown.pieces import Piece, estimate
+from tui_host.tui.markdown.source_pieces import Piece, estimate
 
 EMPTY = Line(Strip([]))
 TRACES = 64

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import visible
-from tui_host.tui.markdown.pieces import Piece
+from tui_host.tui.markdown.source_pieces import Piece
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

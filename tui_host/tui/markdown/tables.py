@@ -10,11 +10,11 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from tui_host.tui.markdown.inks import STRONG, Inks
 from tui_host.tui.markdown.inline import Words, words_of
+from tui_host.tui.markdown.line_page import Page, Run
+from tui_host.tui.markdown.markdown_styles import STRONG, Inks
 from tui_host.tui.markdown.origins import Trace
-from tui_host.tui.markdown.page import Page, Run
-from tui_host.tui.markdown.walk import Walk
+from tui_host.tui.markdown.source_walk import Walk
 from tui_host.tui.markdown.wrap import cut, fill, longest_word
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import line
-from tui_host.settings.options import SETTABLE, Options, text_of, value_of
+from tui_host.settings.model_options import SETTABLE, Options, text_of, value_of
+from tui_host.settings.provider_check import lacks_key
 from tui_host.settings.schema import PROTOCOLS, ModelRef
-from tui_host.settings.usable import lacks_key
 from tui_host.tui.masks import mask_of
-from tui_host.tui.screens.option import NOT_SENT, configured
+from tui_host.tui.screens.option_screen import NOT_SENT, configured
 from tui_host.tui.widgets.choices import Choice
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class Lines:
     def _sent(self) -> tuple[Options, Mapping[str, str]]:
         """The options that the next request has, and those of them that cannot be told, with the reason."""
         from tui_host.llm.messages import Ask
-        from tui_host.llm.request import unsent
+        from tui_host.llm.model_request import unsent
 
         settings, session = self._host.settings, self._session
         options, profile = session.options, settings.profiles.get(session.profile)

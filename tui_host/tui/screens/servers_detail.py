@@ -9,13 +9,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tui_host.capture.figures import short_size
-from tui_host.capture.frames import FrameHead, frame_head
+from tui_host.capture.frames.frame_heads import FrameHead, frame_head
 from tui_host.capture.record import lasted
+from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import estimate_tokens
 from tui_host.tui.masks import Mask, masked
-from tui_host.tui.widgets.pages.tree import Entry
+from tui_host.tui.widgets.pages.tree_page import Entry
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record

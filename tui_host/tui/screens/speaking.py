@@ -10,19 +10,19 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_host.capture.visible import line
-from tui_host.tui.keys import ACTIONS
+from tui_host.tui.key_tables import ACTIONS
 from tui_host.tui.masks import mask_of
-from tui_host.tui.screens.asking import AskingScreen
-from tui_host.tui.widgets.prompt.field import Prompt
+from tui_host.tui.screens.approval_host import AskingScreen
+from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tui_host.chat.attached import Attached
+    from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.glyphs import Glyphs
-    from tui_host.tui.widgets.transcript.view import Transcript
+    from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 AS_TEXT = "A space before the / sends it as text."
 DRAFT_SECONDS = 1.0

@@ -13,9 +13,9 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import fill
-from tui_host.tui.widgets.lines.jsonlines import Piece
-from tui_host.tui.widgets.lines.pieces import PieceView
-from tui_host.tui.widgets.pages.page import cut, padded
+from tui_host.tui.widgets.lines.json_lines import Piece
+from tui_host.tui.widgets.lines.line_pieces import PieceView
+from tui_host.tui.widgets.pages.detail_page import cut, padded
 
 _READ = 400
 """Characters of a text that are read for one line."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui_host.demo.model.brain.quoting import in_one_line, what_went_wrong
 from tui_host.demo.model.plan import AskedCall, Plan
-from tui_host.demo.model.turn import Turn
+from tui_host.demo.model.question_turn import Turn
 
 
 def look_up(turn: Turn, wanted: list[AskedCall], announcement: str) -> Plan:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tui_host.demo.model.plan import Plan
-from tui_host.demo.model.turn import Turn
+from tui_host.demo.model.question_turn import Turn
 
 _ENGLISH_ASKED = re.compile(r"\bwrite\b[^.!?\n]{0,40}?\b(\d[\d,]{0,11})\s*words?\b", re.IGNORECASE)
 _CHINESE_ASKED = re.compile(r"写[^。！？\n\d]{0,20}(\d{1,12})\s*个?(?:字|词)")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from tui_host.demo.model.brain.calls import call
+from tui_host.demo.model.brain.named_calls import call
 from tui_host.demo.model.brain.quoting import in_one_line, what_went_wrong
 from tui_host.demo.model.plan import AskedCall, Plan, Quirk, arguments_text
-from tui_host.demo.model.turn import Turn
+from tui_host.demo.model.question_turn import Turn
 
 _KINDS: dict[str, Quirk] = {
     "unclosed": "unclosed",

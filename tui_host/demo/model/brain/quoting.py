@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from tui_host.demo.model.turn import DoneCall, Turn
+from tui_host.demo.model.question_turn import DoneCall, Turn
 
 _INLINE = 120
 _BLOCK = 4_000

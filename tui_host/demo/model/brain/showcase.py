@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tui_host.demo.model.plan import Plan
-from tui_host.demo.model.turn import Turn
+from tui_host.demo.model.question_turn import Turn
 
 _ASKED = re.compile(
     r"\b(?:show|give|draw|write)\b[^.!?\n]{0,30}\b(?:markdown|table)\b|^\s*(?:markdown|table)\b|表格|演示\s*markdown|markdown\s*演示",

@@ -20,11 +20,11 @@ from tui_host.demo.model.brain.expression import (
     written,
 )
 from tui_host.demo.model.brain.quoting import what_went_wrong
-from tui_host.demo.model.conversation import Tool
 from tui_host.demo.model.narrow import is_object
 from tui_host.demo.model.plan import AskedCall, Plan
+from tui_host.demo.model.question_turn import DoneCall, Turn
+from tui_host.demo.model.request_content import Tool
 from tui_host.demo.model.toolbox import parameter
-from tui_host.demo.model.turn import DoneCall, Turn
 
 _TOOLS: dict[Operator, tuple[str, ...]] = {
     "+": ("add", "plus", "sum", "addition"),

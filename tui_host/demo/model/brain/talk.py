@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tui_host.demo.model.plan import Plan
-from tui_host.demo.model.turn import Turn
+from tui_host.demo.model.question_turn import Turn
 
 _GREETING = re.compile(
     r"\s*(?:(?:hello|hi|hey|help|hilfe)\b|good (?:morning|day|evening)|who are you|what are you|what can you do|/help"

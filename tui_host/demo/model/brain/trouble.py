@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tui_host.demo.model.plan import Breakage, Plan, Refusal
-from tui_host.demo.model.turn import Turn
+from tui_host.demo.model.question_turn import Turn
 
 _ASKED = re.compile(r"(?:error|错误)\s*(?P<what>[a-z]+|[45]\d\d)\b\s*(?P<once>once|一次)?", re.IGNORECASE)
 _BEGINNING = (

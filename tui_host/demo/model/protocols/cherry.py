@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tui_host.demo.model.conversation import Call, Tool
 from tui_host.demo.model.plan import AskedCall
-from tui_host.demo.model.protocols.grammar import Attempt, Results, is_arguments, joined, spoken
-from tui_host.demo.model.protocols.offers import offered_in
+from tui_host.demo.model.protocols.listed_tools import offered_in
+from tui_host.demo.model.protocols.protocol_forms import Attempt, Results, is_arguments, joined, spoken
+from tui_host.demo.model.request_content import Call, Tool
 
 _BLOCK = re.compile(r"^[ \t]*<tool_use>(.*?)(?:</tool_use>|\Z)", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"<name>(.*?)</name>", re.DOTALL)

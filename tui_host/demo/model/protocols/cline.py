@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Sequence
 
-from tui_host.demo.model.conversation import Call, Tool
 from tui_host.demo.model.narrow import is_object
 from tui_host.demo.model.plan import AskedCall
-from tui_host.demo.model.protocols.grammar import Attempt, Results, is_arguments, joined, spoken
-from tui_host.demo.model.protocols.offers import inner, made, objects_in, once
+from tui_host.demo.model.protocols.listed_tools import inner, made, objects_in, once
+from tui_host.demo.model.protocols.protocol_forms import Attempt, Results, is_arguments, joined, spoken
+from tui_host.demo.model.request_content import Call, Tool
 
 USE_TOOL, READ_RESOURCE, ASK = "use_mcp_tool", "access_mcp_resource", "ask_followup_question"
 

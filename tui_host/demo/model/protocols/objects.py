@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Sequence
 
-from tui_host.demo.model.conversation import Call, Tool
 from tui_host.demo.model.narrow import is_object
 from tui_host.demo.model.plan import AskedCall
-from tui_host.demo.model.protocols.grammar import Attempt, Results, joined, spoken
-from tui_host.demo.model.protocols.offers import offered_in
+from tui_host.demo.model.protocols.listed_tools import offered_in
+from tui_host.demo.model.protocols.protocol_forms import Attempt, Results, joined, spoken
+from tui_host.demo.model.request_content import Call, Tool
 
 _RESULT = re.compile(
     r"^[ \t]*(?:Tool|Function)(?: execution)? (?:result|error)(?: (?:for|of) [^\n:]+)?[ \t]*:[ \t]*\n?|^[ \t]*Error executing tool:[ \t]*",

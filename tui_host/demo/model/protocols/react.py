@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Sequence
 
-from tui_host.demo.model.conversation import Call, Tool
 from tui_host.demo.model.plan import AskedCall
-from tui_host.demo.model.protocols.grammar import Attempt, Results, is_arguments, spoken
-from tui_host.demo.model.protocols.offers import offered_in
+from tui_host.demo.model.protocols.listed_tools import offered_in
+from tui_host.demo.model.protocols.protocol_forms import Attempt, Results, is_arguments, spoken
+from tui_host.demo.model.request_content import Call, Tool
 
 _ACTION = re.compile(r"^[ \t*]*Action[*]*[ \t]*[:：][ \t]*(?P<name>[^\n]+)$", re.MULTILINE)
 _INPUT = re.compile(r"^[ \t*]*Action Input[*]*[ \t]*[:：](?P<text>.*)", re.MULTILINE | re.DOTALL)

@@ -6,16 +6,24 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tui_host.demo.model.brain.answer import answer
-from tui_host.demo.model.conversation import AssistantSaid, Call, Conversation, Message, SystemSaid, ToolSaid, UserSaid
+from tui_host.demo.model.brain.rules import answer
 from tui_host.demo.model.plan import AskedCall, Breakage, Plan
 from tui_host.demo.model.protocols.cherry import Cherry
 from tui_host.demo.model.protocols.cline import Cline
-from tui_host.demo.model.protocols.grammar import Attempt, Grammar, joined
 from tui_host.demo.model.protocols.hermes import Hermes
-from tui_host.demo.model.protocols.hub import through_hub
+from tui_host.demo.model.protocols.hub_forms import through_hub
 from tui_host.demo.model.protocols.objects import Objects
+from tui_host.demo.model.protocols.protocol_forms import Attempt, Grammar, joined
 from tui_host.demo.model.protocols.react import React
+from tui_host.demo.model.request_content import (
+    AssistantSaid,
+    Call,
+    Conversation,
+    Message,
+    SystemSaid,
+    ToolSaid,
+    UserSaid,
+)
 
 _MARKS: tuple[tuple[re.Pattern[str], Grammar], ...] = (
     (re.compile(r"<use_mcp_tool>"), Cline()),

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.plan import CallBegun, Ended, Fragment, Piece, Said, Stop, Thought
 from tui_host.demo.model.wires.anthropic_content import SIGNED, THOUGHT_ID
 from tui_host.demo.model.wires.anthropic_request import read_request
 from tui_host.demo.model.wires.seals import seal
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
-from tui_host.demo.model.wires.writing import event, gathered, line, object_in
+from tui_host.demo.model.wires.wire_writing import event, gathered, line, object_in
 from tui_host.errors import JSON
 
 MODEL = "anthropic"

@@ -7,11 +7,11 @@ import json
 import re
 from collections.abc import Collection, Iterator
 
-from tui_host.demo.model.conversation import AssistantSaid, Call, Message, SystemSaid, ToolSaid, UserSaid
 from tui_host.demo.model.narrow import is_array, is_object
-from tui_host.demo.model.wires.reading import is_base64, picture
+from tui_host.demo.model.request_content import AssistantSaid, Call, Message, SystemSaid, ToolSaid, UserSaid
 from tui_host.demo.model.wires.seals import could_be_seal, seal
 from tui_host.demo.model.wires.wire import RequestRefused
+from tui_host.demo.model.wires.wire_reading import is_base64, picture
 
 SIGNED = "thinking"
 """What the signatures of thinking are made of, beside its text."""

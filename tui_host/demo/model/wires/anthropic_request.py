@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tui_host.demo.model.conversation import Conversation, Message, SystemSaid, Thinking, Tool
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.narrow import is_array, is_object, texts_of
-from tui_host.demo.model.tokens import estimate, repeated
+from tui_host.demo.model.request_content import Conversation, Message, SystemSaid, Thinking, Tool
+from tui_host.demo.model.token_estimate import estimate, repeated
 from tui_host.demo.model.wires.anthropic_content import bad, blocks_of, check_keys, messages_of, text_of
-from tui_host.demo.model.wires.reading import parameters, parse
 from tui_host.demo.model.wires.wire import Asked
+from tui_host.demo.model.wires.wire_reading import parameters, parse
 
 _NEWEST = "2026-10-21"
 """From this version on there are no sampling parameters."""

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tui_host.demo.model.conversation import AssistantSaid, Call, Message, ToolSaid, UserSaid
 from tui_host.demo.model.narrow import is_array, is_object
-from tui_host.demo.model.wires.reading import is_base64, picture
+from tui_host.demo.model.request_content import AssistantSaid, Call, Message, ToolSaid, UserSaid
 from tui_host.demo.model.wires.seals import could_be_seal, seal
 from tui_host.demo.model.wires.wire import RequestRefused
+from tui_host.demo.model.wires.wire_reading import is_base64, picture
 
 SIGNED = "functionCall"
 """What a call's signature is made of, beside its name."""

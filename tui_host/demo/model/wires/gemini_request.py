@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection
 from urllib.parse import parse_qs, unquote
 
-from tui_host.demo.model.conversation import Conversation, Message, SystemSaid, Thinking, Tool
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.narrow import is_array, is_object, texts_of
-from tui_host.demo.model.tokens import estimate, repeated
+from tui_host.demo.model.request_content import Conversation, Message, SystemSaid, Thinking, Tool
+from tui_host.demo.model.token_estimate import estimate, repeated
 from tui_host.demo.model.wires.gemini_content import bad, camel, messages_of, parts_of, plain
-from tui_host.demo.model.wires.reading import parameters, parse
 from tui_host.demo.model.wires.wire import Asked
+from tui_host.demo.model.wires.wire_reading import parameters, parse
 
 PATH = re.compile(r"/(?:v1|v1beta)/((?:models|tunedModels)/[^/:]+):(\w+)")
 

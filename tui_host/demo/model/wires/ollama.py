@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import assert_never
 
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.plan import CallBegun, Ended, Fragment, Piece, Said, Thought
 from tui_host.demo.model.wires.ollama_request import read_request
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
-from tui_host.demo.model.wires.writing import GatheredCall, gathered, line, object_in
+from tui_host.demo.model.wires.wire_writing import GatheredCall, gathered, line, object_in
 from tui_host.errors import JSON
 
 MODEL = "ollama"

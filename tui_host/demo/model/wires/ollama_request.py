@@ -6,7 +6,8 @@ import itertools
 import json
 from collections.abc import Iterator
 
-from tui_host.demo.model.conversation import (
+from tui_host.demo.model.narrow import is_array, is_object, texts_of
+from tui_host.demo.model.request_content import (
     AssistantSaid,
     Call,
     Conversation,
@@ -17,10 +18,9 @@ from tui_host.demo.model.conversation import (
     ToolSaid,
     UserSaid,
 )
-from tui_host.demo.model.narrow import is_array, is_object, texts_of
-from tui_host.demo.model.tokens import estimate, repeated
-from tui_host.demo.model.wires.reading import is_base64, parameters, parse, picture
+from tui_host.demo.model.token_estimate import estimate, repeated
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
+from tui_host.demo.model.wires.wire_reading import is_base64, parameters, parse, picture
 
 _ROLES = ("system", "user", "assistant", "tool")
 _LEVELS = ("high", "medium", "low", "max")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.plan import CallBegun, Ended, Fragment, Piece, Said, Stop, Thought
 from tui_host.demo.model.wires.openai_request import read_request
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
-from tui_host.demo.model.wires.writing import event, gathered, line
+from tui_host.demo.model.wires.wire_writing import event, gathered, line
 from tui_host.errors import JSON
 
 MODEL = "openai"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from tui_host.demo.model.conversation import (
+from tui_host.demo.model.narrow import is_array, is_object, texts_of
+from tui_host.demo.model.request_content import (
     AssistantSaid,
     Call,
     Conversation,
@@ -16,10 +17,9 @@ from tui_host.demo.model.conversation import (
     ToolSaid,
     UserSaid,
 )
-from tui_host.demo.model.narrow import is_array, is_object, texts_of
-from tui_host.demo.model.tokens import estimate, repeated
-from tui_host.demo.model.wires.reading import parameters, parse, picture_at
+from tui_host.demo.model.token_estimate import estimate, repeated
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
+from tui_host.demo.model.wires.wire_reading import parameters, parse, picture_at
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.plan import CallBegun, Ended, Fragment, Piece, Said, Thought
 from tui_host.demo.model.wires.openai import openai_refusal, request_headers, unknown_model
 from tui_host.demo.model.wires.responses_items import SEALED, THOUGHT_CALL, reasoning_id, taken_apart
 from tui_host.demo.model.wires.responses_request import read_request
 from tui_host.demo.model.wires.seals import seal
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
-from tui_host.demo.model.wires.writing import event, line
+from tui_host.demo.model.wires.wire_writing import event, line
 from tui_host.errors import JSON
 
 MODEL = "openai-responses"

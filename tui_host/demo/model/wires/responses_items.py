@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from tui_host.demo.model.conversation import AssistantSaid, Call, Message, SystemSaid, ToolSaid, UserSaid
 from tui_host.demo.model.narrow import is_array, is_object
-from tui_host.demo.model.wires.reading import picture_at
+from tui_host.demo.model.request_content import AssistantSaid, Call, Message, SystemSaid, ToolSaid, UserSaid
 from tui_host.demo.model.wires.seals import seal
 from tui_host.demo.model.wires.wire import RequestRefused
+from tui_host.demo.model.wires.wire_reading import picture_at
 from tui_host.errors import JSON
 
 SEALED = "reasoning"

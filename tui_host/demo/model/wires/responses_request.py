@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tui_host.demo.model.conversation import Conversation, SystemSaid, Thinking, Tool
 from tui_host.demo.model.narrow import is_array, is_object
-from tui_host.demo.model.tokens import estimate, repeated
+from tui_host.demo.model.request_content import Conversation, SystemSaid, Thinking, Tool
+from tui_host.demo.model.token_estimate import estimate, repeated
 from tui_host.demo.model.wires.openai_request import thinking_of
-from tui_host.demo.model.wires.reading import parameters, parse
 from tui_host.demo.model.wires.responses_items import bad, joined, messages_of, wrong_type
 from tui_host.demo.model.wires.wire import Asked
+from tui_host.demo.model.wires.wire_reading import parameters, parse
 from tui_host.errors import JSON
 
 _KNOWN = frozenset(

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tui_host.demo.model.conversation import Conversation
-from tui_host.demo.model.http import Request
+from tui_host.demo.model.http_connection import Request
 from tui_host.demo.model.plan import Ended, Piece
+from tui_host.demo.model.request_content import Conversation
 from tui_host.errors import JSON
 
 

@@ -15,7 +15,7 @@ from typing_extensions import override
 from tui_host.capture.visible import visible
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import clip
-from tui_host.tui.widgets.lines.view import LineView
+from tui_host.tui.widgets.lines.line_view import LineView
 
 MOST = 6
 """Lines that are shown at once; the others scroll."""

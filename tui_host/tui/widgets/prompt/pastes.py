@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tui_host.tui.widgets.prompt.marks import Marks
+from tui_host.tui.widgets.prompt.prompt_marks import Marks
 
 FOLDED_CHARACTERS = 20_000
 """Characters of a paste above which a mark stands for it: the editor is slow with more."""

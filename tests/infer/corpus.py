@@ -1,0 +1,499 @@
+"""A corpus of tapped turns: hosts that differ in dialect, words, names, order and patience, whose truth is known."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tests.infer.forms import DIALECTS, NAMES, Answer, Call, Entry, Form, Results, User, dumped, form
+from tests.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of, with_defaults
+from tests.infer.impatient import Impatience, impatience
+from tests.infer.talking import Running, Talk
+from tests.infer.world import MS, Asked, Made, ModelTap, ServerTap, World
+from tui_host.errors import JSON
+
+OWN = "Task"
+"""A host's own tool: an agent below, which talks by itself."""
+_IDS = ("openai", "openai-responses", "anthropic")
+"""Where the model's calls have ids."""
+_OWN_IDS = ("gemini-cli",)
+"""Where the host gives them ids."""
+_LONG = "\n".join(f"{number}. A page about {'things and ' * (number % 7)}more" for number in range(60))
+
+
+@dataclass
+class Servers:
+    """Servers behind taps, which one host has for itself, or several share.
+
+    Attributes:
+        taps: By the server's name.
+        off: By how much the taps' clocks are wrong, in ms.
+        drift: By how many parts in a million they go too fast.
+        has_no_sessions: They speak HTTP, and know nothing of who asks.
+    """
+
+    world: World
+    chance: random.Random
+    off: int = 0
+    drift: int = 0
+    has_no_sessions: bool = False
+    taps: dict[str, ServerTap] = field(default_factory=dict[str, ServerTap])
+
+    def open(self, name: str, connection: str) -> None:
+        """Connect; a server that died is started again, behind a tap of its own."""
+        clock = {"boot": self.chance.randrange(1 << 40), "off": self.off * MS, "drift": self.drift}
+        tap = self.taps.get(name) or self.world.server(name, has_no_sessions=self.has_no_sessions, **clock)
+        self.taps[name] = tap
+        tap.start([schema_of(name, tool) for tool in TOOLS[name]], "some-host", connection)
+
+
+class Host:
+    """One host with its taps, in one world.
+
+    Args:
+        chance: What decides.
+        name: How it speaks.
+        servers: What it calls.
+        impatience: What it does by itself.
+        number: Which host it is in its world.
+    """
+
+    def __init__(
+        self, chance: random.Random, name: str, servers: Servers, impatience: Impatience, number: int = 1
+    ) -> None:
+        self.chance = chance
+        self.impatience = impatience
+        self.world = servers.world
+        self.servers = servers
+        self.connection = f"c{number}"
+        dialect = chance.choice(tuple(DIALECTS))
+        self.habits: Habits = habits(chance, is_native=name in DIALECTS, with_ids=name in _IDS)
+        self.is_cline = name == "cline"
+        self.has_ids = name in _IDS
+        self.by_id = name in _IDS + _OWN_IDS
+        names = [self.habits.name(server, tool) for server, tools in TOOLS.items() for tool in tools]
+        self.form: Form = form(name, names, dialect)
+        self.model: ModelTap = self._model()
+        for server in (name for name in TOOLS if name not in NOT_TAPPED):
+            self.servers.open(server, self.connection)
+        self.counter = 1000 * number
+        self.leaves = 0.015
+        self._meant: dict[str, tuple[str, str]] = {}
+
+    def _model(self) -> ModelTap:
+        return self.world.model(boot=self.chance.randrange(1 << 40))
+
+    def wait(self, low: int, high: int) -> int:
+        """Some milliseconds."""
+        return self.chance.randint(low, high) * MS
+
+    # One conversation.
+
+    def talk(self, turns: int, task: str = "", *, number: int = 0) -> Generator[int, None, str]:
+        """A conversation of several turns; gives the last answer. One that is given a number goes as others with it as far as it can."""
+        self.counter += 1
+        talk = Talk(self.counter, number or self.counter, self.chance, task=task)
+        last = Answer("")
+        yield self.wait(0, 300)
+        for turn in range(turns):
+            before = [*talk.entries]
+            talk.entries.append(User(task or f"conversation {talk.number}, turn {turn}: what is it?"))
+            if number:
+                talk.chance = random.Random(f"{number} {talk.said()}")  # noqa: S311 - the same each time
+            for _ in range(talk.chance.randint(1, 4)):
+                if number:
+                    talk.chance = random.Random(f"{number} {talk.said()}")  # noqa: S311 - the same each time
+                if not (yield from self._works(talk)):
+                    return "nothing"
+            last = Answer(f"It is {talk.chance.randrange(100000)}.")
+            yield from self._step(talk, last)
+            talk.entries.append(last)
+            talk.told = []
+            yield self.wait(100, 3000)
+            if self.chance.random() < 0.05:  # the person takes it back, and says something else
+                talk.entries = before
+        return last.text
+
+    def _works(self, talk: Talk) -> Generator[int, None, bool]:
+        """An answer with calls, and these; false if the person left it at that."""
+        chance = self.chance
+        answer = self._answer(talk)
+        asked = yield from self._step(talk, answer)
+        if chance.random() < self.leaves:
+            return False
+        results = yield from self._run(asked, answer.calls)
+        if chance.random() < self.leaves:
+            return False
+        if chance.random() < self.leaves:  # the person, or the host, goes back to what was asked
+            answer = replace(answer, calls=[self._anew(call) for call in answer.calls])
+            for made in (self.world.made[call] for call in asked if not self.world.made[call].is_first):
+                made.left_ns = self.world.now  # else it may be another conversation that begins alike
+            asked = yield from self._step(talk, answer)
+            results = yield from self._run(asked, answer.calls)
+        told = [(answer.calls[each.place], each.told or "") for each in results]
+        talk.told = [(asked[each.place], each.told or "") for each in results]
+        talk.results.append((Results(told), talk.told))
+        talk.entries = self._kept([*talk.entries, answer, talk.results[-1][0]])
+        return True
+
+    def _answer(self, talk: Talk) -> Answer:
+        """What the model answers, with calls."""
+        before = talk.entries[-2] if len(talk.entries) > 1 else None
+        if isinstance(before, Answer) and before.calls and talk.chance.random() < 0.1:  # it asks for the same once more
+            return replace(before, calls=[self._anew(call) for call in before.calls])
+        words = talk.chance.choice(["", "Let me see."])
+        return Answer(words, self._calls(talk), f"Hm, {talk.number}?" if self.habits.thinks else "")
+
+    def _anew(self, call: Call) -> Call:
+        """The same asked for once more."""
+        if call.id not in self._meant:
+            return call
+        return self._call(*self._meant[call.id], dict(call.arguments))
+
+    def _kept(self, entries: list[Entry]) -> list[Entry]:
+        """What the next request still holds: some hosts drop the middle, or put a summary in place of it."""
+        if len(entries) < 6 or self.chance.random() >= self.habits.forgets:
+            return entries
+        first = self.chance.choice([entries[0], User("Summary: there was a question, and some of it is answered.")])
+        return [first, *entries[-2:]]
+
+    def _calls(self, talk: Talk) -> list[Call]:
+        chance, may_delegate = talk.chance, not talk.task
+        is_eager = self.habits.is_eager
+        count = chance.choice([2, 3, 4] if is_eager else [1, 1, 1, 2, 3]) if self.form.several else 1
+        if self.is_cline and chance.random() < 0.1:
+            self.counter += 1
+            return [Call("", "access_mcp_resource", {"server_name": "docs", "uri": f"docs://{chance.randrange(50)}"})]
+        if may_delegate and self.form.several and chance.random() < 0.04:
+            return [self._call("", OWN, {"prompt": f"look into {chance.randrange(1 << 30)}"})]
+        server = chance.choice(tuple(TOOLS)) if is_eager and chance.random() < 0.7 else ""
+        wanted = [self._wanted(chance, server) for _ in range(count)]
+        if count > 1 and chance.random() < 0.3:
+            wanted = [wanted[0]] * count
+        elif count > 1 and chance.random() < 0.1:  # the same of two servers
+            wanted[:2] = [("web", "search", {"q": "same"}), ("docs", "search", {"q": "same"})]
+        return [self._call(*each) for each in wanted]
+
+    @staticmethod
+    def _wanted(chance: random.Random, of: str = "") -> tuple[str, str, dict[str, JSON]]:
+        """Some call, of one server if that is given."""
+        known = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
+        server, tool = chance.choice([each for each in known if not of or each[0] == of])
+        arguments: dict[str, JSON] = {}
+        match tool:
+            case "add" | "multiply":
+                numbers: tuple[JSON, ...] = (1, 2.0, 3.5, "7", 9007199254740993, 12345678901234567890)
+                arguments = {"a": chance.randrange(40), "b": chance.choice(numbers)}
+            case "convert":
+                arguments = {
+                    "to": chance.choice(["Asia/東京", 'a "b"\n<c>', "\U0001f600"]),
+                    "at": {"h": chance.randrange(24)},
+                }
+                arguments |= chance.choice([{}, {"zone": None}, {"exact": False}])
+            case "search":
+                arguments = {"q": f"word {chance.randrange(40)}", **chance.choice([{}, {"limit": 10}, {"limit": None}])}
+            case "now":
+                pass
+            case _:
+                arguments = {"id": chance.randrange(60)}
+        return server, tool, arguments
+
+    def _call(self, server: str, tool: str, arguments: dict[str, JSON]) -> Call:
+        self.counter += 1
+        name = self.habits.name(server, tool) if server else tool
+        identity = f"call_{self.counter}_{self.chance.randrange(1 << 30):x}"
+        call = Call(identity, name, arguments)
+        self._meant[call.id] = server, tool
+        return call
+
+    def _step(self, talk: Talk, answer: Answer) -> Generator[int, None, list[Asked]]:
+        """An exchange, sent again while it fails; gives the calls that the host acts on."""
+        chance = self.chance
+        if chance.random() < 0.03:
+            self.model = self._model()  # the tap was started again
+        while True:
+            model = self.model
+            exchange = model.ask(self.form, talk.entries, "", talk.system)
+            for call, text in talk.told:
+                self.world.told(call, model.id, exchange, text)
+            for call, text, behind in talk.held():
+                self.world.held(call, model.id, exchange, text, behind)
+            yield self.wait(5, 400)
+            failing = chance.random()
+            if failing < 0.05:
+                model.refuse(exchange, chance.choice((429, 500, 529)))
+            elif failing < 0.07:
+                model.fail(exchange)
+            elif failing < 0.1:
+                yield from model.answer(self.form, exchange, answer, cut=True)
+            elif failing < 0.11 and not answer.calls:
+                yield from model.answer(self.form, exchange, answer)  # a person asks for another answer
+                talk.answered.append((answer, (model.id, exchange)))
+            else:
+                yield from model.answer(self.form, exchange, answer)
+                talk.answered.append((answer, (model.id, exchange)))
+                return [
+                    self._made(talk, (model.id, exchange, number), call) for number, call in enumerate(answer.calls)
+                ]
+            yield self.wait(50, 900)
+
+    # Its calls.
+
+    def _made(self, talk: Talk, asked: Asked, call: Call) -> Asked:
+        habits = self.habits
+        self.world.made[asked] = Made(
+            host=self.connection,
+            line="" if self.servers.has_no_sessions else self.connection,
+            said=(call.name, dumped(dict(call.arguments)).decode()),
+            asked_ns=self.world.now,
+            names_id=habits.names_calls,
+            by_id=self.by_id,
+            answer="" if self.has_ids else f"{talk.said()} {self.connection}",
+            is_first=not any(isinstance(entry, Answer) for entry in talk.entries),
+            talk=talk.name,
+            is_in_order=habits.runs != "as approved" and habits.order == "as asked",
+        )
+        return asked
+
+    def _run(self, asked: Sequence[Asked], calls: Sequence[Call]) -> Generator[int, None, list[Running]]:
+        """Run them in its way; gives what the model is told of each, in the order in which it is."""
+        yield self.wait(1, 2000 if self.chance.random() < 0.3 else 20)
+        running = [Running(place) for place in range(len(calls))]
+        order = list(running)
+        if self.habits.runs == "as approved" or self.habits.order == "any":
+            self.chance.shuffle(order)
+        elif self.habits.order == "reversed":
+            order.reverse()
+        came = 0
+        waiting: list[tuple[Running, Generator[int, None, str]]] = []
+        for each in order:
+            if self.habits.runs == "as approved":
+                yield self.wait(300, 4000)
+            work = self._one(asked[each.place], calls[each.place])
+            if self.habits.runs != "at once":
+                each.told, came = (yield from work), came + 1
+                each.came = came
+                continue
+            delay = next(work, None)  # it is sent at once, and answers later
+            if delay is not None:
+                yield min(delay, MS // 10)
+            waiting.append((each, work))
+        self.chance.shuffle(waiting)
+        for each, work in waiting:
+            each.told, came = (yield from work), came + 1
+            each.came = came
+        yield self.wait(2, 30)
+        ways = {"as asked": running, "as run": order, "as they came": sorted(running, key=lambda each: each.came)}
+        told = ways[self.habits.tells]
+        for place, each in enumerate(told):
+            made = self.world.made[asked[each.place]]
+            made.came, made.place, made.words = each.came, place, each.told or ""
+        return told
+
+    def _one(self, asked: Asked, call: Call) -> Generator[int, None, str]:
+        """One call; gives what the model is told of it."""
+        chance = self.chance
+        if call.name == "access_mcp_resource":
+            return (yield from self._resource(asked, call))
+        server, tool = self._meant[call.id]
+        if server == "":
+            return (yield from self.talk(1, str(call.arguments["prompt"])))
+        if chance.random() < 0.08:
+            yield self.wait(1, 20)
+            return self.habits.denial
+        text = self._result(server, tool, call)
+        if server in NOT_TAPPED:
+            yield self.wait(1, 200)
+            return self.habits.tell(text)
+        said = f"{server} {tool} {dumped(dict(call.arguments))!r}"
+        words = self.impatience.instead(asked, said)
+        if words is not None:
+            yield MS
+            return words
+        told = yield from self._sent(asked, call, text)
+        self.world.made[asked].brought = told
+        return self.impatience.tells(said, told)
+
+    def _sent(self, asked: Asked, call: Call, text: str) -> Generator[int, None, str]:
+        server, tool = self._meant[call.id]
+        arguments = self.habits.send(call.arguments, TOOLS[server][tool])
+        meta: dict[str, JSON] = {"progressToken": self.counter}
+        if self.habits.names_calls:
+            meta["claudecode/toolUseId"] = call.id
+        fate = self.chance.random()
+        more: dict[str, JSON] = {"task": {"ttl": 60000}} if fate < 0.03 else {}
+        tap = self.servers.taps[server]
+        identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
+        self.world.carried(asked, (tap.id, seq))
+        yield MS  # this is cut short where calls are sent at once; what comes is not
+        while self.impatience.sends_again():
+            yield self.impatience.waits()
+            self._gives_up(asked, tap, identity, text)
+            identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
+            self.world.carried(asked, (tap.id, seq))
+        yield self.wait(1, 60)
+        if more:
+            return (yield from self._task(tap, identity, text))
+        if fate < 0.06:  # the server dies before it answers, and is asked again
+            yield self.wait(10, 500)
+            if self.servers.taps[server] is tap:
+                del self.servers.taps[server]
+            self.servers.open(server, self.connection)
+            tap = self.servers.taps[server]
+            identity, seq = tap.call(tool, arguments, self.connection, meta)
+            self.world.carried(asked, (tap.id, seq))
+            yield self.wait(1, 60)
+        elif fate < 0.08:  # the host gives up, and the server answers all the same
+            yield self.wait(1000, 2000)
+            if self.impatience.cancels:
+                self._cancels(tap, identity)
+            made = self.world.made[asked]
+            made.given_up_ns = self.world.now if self.impatience.cancels else made.sent_at[tap.id, seq]
+            self.world.later.append((self.world.now + self.wait(1, 3000), tap, identity, text, self.connection))
+            return "MCP error -32001: Request timed out"
+        words = self._ends_otherwise(tap, identity, text, fate)
+        if words is not None:
+            return words
+        tap.result(identity, text, connection=self.connection)
+        return self.habits.tell(text)
+
+    def _ends_otherwise(self, tap: ServerTap, identity: int, text: str, fate: float) -> str | None:
+        """An answer that is no plain text; what the model is told of it, None if it is one."""
+        chance = self.chance
+        if 0.08 <= fate < 0.1:
+            message = f"no such thing: {chance.randrange(100)}"
+            tap.frame("in", {"id": identity, "error": {"code": -32603, "message": message}}, self.connection)
+            return chance.choice([message, f"Error: {message}", f"MCP error -32603: {message}", "The call failed."])
+        if 0.1 <= fate < 0.12:
+            tap.result(identity, "bad", is_error=True, connection=self.connection)
+            return chance.choice(["bad", "Error: bad", "Error executing tool: bad"])
+        if 0.12 <= fate < 0.14:
+            image: JSON = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+            content = [{"type": "text", "text": text}, image] if chance.random() < 0.5 else [image]
+            tap.answer(identity, {"content": [*content]}, self.connection)
+            return f"{text}\n[image]" if len(content) > 1 else "[image]"
+        if 0.14 <= fate < 0.15:
+            tap.answer(identity, {"content": []}, self.connection)
+            return chance.choice(["(No response)", "[]", "Tool ran without output or errors"])
+        return None
+
+    def _gives_up(self, asked: Asked, tap: ServerTap, identity: int, text: str) -> None:
+        """Wait no longer for a frame, and send it again then."""
+        made, own = self.world.made[asked], self.impatience
+        made.tries.append(made.frames[-1])
+        if own.cancels:
+            self._cancels(tap, identity)
+        if own.comes_late():
+            self.world.later.append((self.world.now + own.waits(), tap, identity, text, self.connection))
+            made.is_twice = made.is_twice or not own.cancels
+
+    def _cancels(self, tap: ServerTap, identity: int) -> None:
+        tap.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}}, self.connection)
+
+    def _task(self, tap: ServerTap, identity: int, text: str) -> Generator[int, None, str]:
+        """A call whose result is fetched when it is there."""
+        self.counter += 1
+        name = f"task-{self.counter}"
+        tap.answer(identity, {"task": {"taskId": name, "status": "working", "ttl": 60000}}, self.connection)
+        yield self.wait(100, 900)
+        asked, _ = tap.ask("tasks/get", {"taskId": name}, self.connection)
+        yield self.wait(1, 20)
+        tap.answer(asked, {"taskId": name, "status": "completed"}, self.connection)
+        asked, _ = tap.ask("tasks/result", {"taskId": name}, self.connection)
+        yield self.wait(1, 20)
+        tap.result(asked, text, connection=self.connection)
+        return self.habits.tell(text)
+
+    def _resource(self, asked: Asked, call: Call) -> Generator[int, None, str]:
+        tap = self.servers.taps["docs"]
+        uri = str(call.arguments["uri"])
+        identity, seq = tap.ask("resources/read", {"uri": uri}, self.connection)
+        self.world.carried(asked, (tap.id, seq))
+        yield self.wait(1, 60)
+        text = f"page {uri}: {self.chance.randrange(3)}"
+        tap.answer(identity, {"contents": [{"uri": uri, "text": text}]}, self.connection)
+        return text
+
+    def _result(self, server: str, tool: str, call: Call) -> str:
+        match tool:
+            case "add" | "multiply":
+                a, b = float(str(call.arguments["a"])), float(str(call.arguments["b"]))
+                return f"{a + b if tool == 'add' else a * b:g}"
+            case "now":
+                self.counter += 1
+                return f"{server} says 2026-11-22T10:{self.counter % 60:02}:{self.chance.randrange(60):02}.{self.chance.randrange(1000):03}"
+            case "convert":
+                return 'it is "noon" in <c>\n\tthere, 12 o’clock'
+            case "search":
+                return f"{call.arguments['q']} on {server}\n{_LONG}"
+            case "readPage" | "list_items":
+                return "[]"
+            case _:
+                return self.chance.choice(["pending", "done"])
+
+    # What it does by itself.
+
+    def beat(self, times: int) -> Generator[int]:
+        """Calls that no model asked for, and lists that are read again."""
+        for _ in range(times):
+            yield self.wait(500, 6000)
+            server, tool = self.chance.choice([("clock", "now"), ("jobs", "status"), ("time", "now")])
+            tap = self.servers.taps[server]
+            if self.chance.random() < 0.3:
+                tap.frame("in", {"method": "notifications/tools/list_changed"}, self.connection)
+                tap.start([schema_of(server, each) for each in TOOLS[server]], "some-host", self.connection)
+            arguments: dict[str, JSON] = {"id": self.chance.randrange(60)} if tool == "status" else {}
+            identity, _ = tap.call(tool, arguments, self.connection)
+            yield self.wait(1, 30)
+            tap.result(identity, f"beat {self.chance.randrange(1 << 20)}", connection=self.connection)
+
+
+def _late(world: World) -> Generator[int]:
+    """Answers that come after nobody waits for them any more."""
+    for _ in range(2000):
+        yield 50 * MS
+        for each in [each for each in world.later if each[0] <= world.now]:
+            world.later.remove(each)
+            _, tap, identity, text, connection = each
+            tap.result(identity, text, connection=connection)
+
+
+def play(seed: int, name: str, *, are_patient: bool = False) -> World:
+    """A host of a form, or two on the same servers, with one or several conversations at once, and clocks that may be wrong.
+
+    Args:
+        seed: What decides.
+        name: The form.
+        are_patient: None of them goes on by itself.
+    """
+    chance = random.Random(f"{seed} {name}")  # noqa: S311 - the same each time
+    world = World()
+    off = chance.choice([0, 0, 0, 5, 400, -700, 3_600_000])
+    servers = Servers(world, chance, off, chance.choice([0, 0, 0, 20, -40]), chance.random() < 0.2)
+    own = [impatience(seed, name, number, is_patient=are_patient) for number in (1, 2)]
+    hosts = [Host(chance, name, servers, own[0])]
+    if chance.random() < 0.2:
+        hosts.append(Host(chance, chance.choice(NAMES), servers, own[1], 2))
+    alike = seed if chance.random() < 0.15 else 0
+    talks: list[Generator[int]] = [
+        _only(host.talk(chance.randint(2, 6), number=alike))
+        for host in hosts
+        for _ in range(chance.choice([1, 1, 2, 3]))
+    ]
+    if chance.random() < 0.3:
+        for host in hosts:  # nobody could tell a call that waits for ever from one that no model asked for
+            host.leaves = 0
+        talks.append(hosts[0].beat(8))
+    world.run(*talks, _late(world))
+    if chance.random() < 0.1:
+        knows = any(
+            host.habits.send is with_defaults for host in hosts
+        )  # defaults, from a list that stands at the beginning
+        taps = [hosts[0].model, *(() if knows else servers.taps.values())]
+        world.start_later(chance.choice(taps), chance.randrange(world.now // 2))
+    return world
+
+
+def _only(talk: Generator[int, None, str]) -> Generator[int]:
+    yield from talk

@@ -1,0 +1,70 @@
+"""Taps of the tests' world that record into a database, as real ones do."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from typing_extensions import override
+
+from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.world import ModelTap, ServerTap, World
+from tui_host.capture.record import Draft
+from tui_host.tap.recording.tap_session import TapRecording
+
+
+class Recorded:
+    """What makes a tap of the tests' world one that records into a database.
+
+    Attributes:
+        ahead_ns: By how much what it records is later than it is.
+    """
+
+    def __init__(self, folder: Path, title: str) -> None:
+        self.ahead_ns = 0
+        self.recording = TapRecording(title, tell=print)
+        self.recording.start(folder / "data", os.environ)
+
+    def keep(self, draft: Draft) -> int:
+        """A record, now."""
+        recorder = self.recording.recorder
+        return recorder.append(replace(draft, place=self.recording.place), recorder.now() + self.ahead_ns)
+
+
+class KeptModelTap(ModelTap):
+    """A tap before a model."""
+
+    def __init__(self, folder: Path, title: str) -> None:
+        super().__init__(World(), title)
+        self.kept = Recorded(folder, title)
+
+    @override
+    def keep(self, draft: Draft) -> int:
+        return self.kept.keep(draft)
+
+
+class KeptServerTap(ServerTap):
+    """A tap before a server."""
+
+    def __init__(self, folder: Path, title: str) -> None:
+        super().__init__(World(), title, title)
+        self.kept = Recorded(folder, title)
+
+    @override
+    def keep(self, draft: Draft) -> int:
+        return self.kept.keep(draft)
+
+
+def keep_story(folder: Path) -> None:
+    """Two taps of one host: a turn of two steps, and the call between them."""
+    form, call = FORMS["cline"], Call("", "math__add", {"a": 1, "b": 2})
+    asked = [User("what is one and two?")]
+    model, math = KeptModelTap(folder, "example"), KeptServerTap(folder, "math")
+    math.start(["add"], client="Cline")
+    list(model.answer(form, model.ask(form, asked), Answer("", [call])))
+    math.result(math.call("add", call.arguments)[0], "3")
+    second = model.ask(form, [*asked, Answer("", [call]), Results([(call, "3")])])
+    list(model.answer(form, second, Answer("It is three.")))
+    assert model.kept.recording.close()
+    assert math.kept.recording.close()

@@ -1,0 +1,67 @@
+"""A host with one model, servers of the tests' own, and what is found of them, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.world import MS, Asked, ServerTap, World, found_in
+
+OPENAI = FORMS["openai"]
+SUM = {"a": 1, "b": 2}
+
+
+class Scene:
+    """A host with one model, and servers of the tests' own."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.model = self.world.model()
+
+    def server(self, name: str, *tools: str) -> ServerTap:
+        """A tap before a server."""
+        tap = self.world.server(name)
+        tap.start(tools)
+        return tap
+
+    def asks(self, text: str, *calls: Call) -> list[Asked]:
+        """A first request and its answer."""
+        return self.again([User(text)], *calls)
+
+    def again(self, entries: Sequence[User | Answer | Results], *calls: Call, text: str = "") -> list[Asked]:
+        """A request and its answer."""
+        self.world.now += 100 * MS
+        exchange = self.model.ask(OPENAI, entries)
+
+        def answered() -> Generator[int]:
+            yield from self.model.answer(OPENAI, exchange, Answer(text, calls))
+
+        self.world.run(answered())
+        return [(self.model.id, exchange, number) for number in range(len(calls))]
+
+    def goes_on(self, text: str, calls: Sequence[Call], told: Sequence[tuple[Call, str]]) -> str:
+        """The next request of a conversation."""
+        self.world.now += 100 * MS
+        return self.model.ask(OPENAI, [User(text), Answer("", calls), Results(told)])
+
+    def runs(self, tap: ServerTap, tool: str, text: str | None) -> tuple[str, int]:
+        """A call's frame, and its answer, if one comes; gives the frame."""
+        self.world.now += 50 * MS
+        identity, seq = tap.call(tool, SUM)
+        self.world.now += 50 * MS
+        if text is not None:
+            tap.result(identity, text)
+        return tap.id, seq
+
+    def sent(self) -> dict[Asked, list[tuple[str, object]]]:
+        """Which frames were found to carry which call."""
+        found: dict[Asked, list[tuple[str, object]]] = {}
+        for kind, call, where in sorted(found_in(self.world.story()), key=repr):
+            if kind == "sent":
+                found.setdefault(call, []).append(where)
+        return found
+
+
+def call(name: str, identity: str = "c1") -> Call:
+    """A call of the one set of arguments."""
+    return Call(identity, name, SUM)

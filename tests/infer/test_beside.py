@@ -1,0 +1,170 @@
+"""What a host asks of itself beside what a person did stands in that turn, where that is sure, and is not told as said by the person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.infer.forms import FORMS, Answer, dumped
+from tests.infer.world import MS, World
+from tui_host.capture.record import Draft, Head
+from tui_host.chat.conversation import Conversation, NoteItem, UserItem
+from tui_host.errors import JSON
+from tui_host.infer.story import Story
+from tui_host.infer.story_chat import Telling
+
+OPENAI = FORMS["openai"]
+TOOL: JSON = {"type": "function", "function": {"name": "math__add", "parameters": {"type": "object"}}}
+TITLE = "<session>\n{}\n</session>\nWrite a title."
+
+
+class Host:
+    """One that offers tools with what a person asks, and none with what it asks itself."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.chat = Conversation()
+        self._model = self.world.model()
+        self._story = Story()
+        self._telling = Telling(self._story, self.chat)
+
+    def ask(self, *said: str, tools: bool = True, agent: str = "", later: int = 100) -> str:
+        """A request: what was said in turns by the person and the model."""
+        self.world.now += later * MS
+        messages: list[JSON] = [
+            {"role": "assistant" if number % 2 else "user", "content": text} for number, text in enumerate(said)
+        ]
+        offered: dict[str, JSON] = {"tools": [TOOL]} if tools else {}
+        exchange = self._model.exchange()
+        headers = (("content-type", "application/json"), ("user-agent", agent))
+        head = Head(method="POST", url=OPENAI.url, headers=headers)
+        draft = Draft(wire="llm", kind="request", peer="example", direction="out", exchange=exchange, head=head)
+        self._model.keep(replace(draft, data=dumped({"messages": messages, **offered})))
+        return exchange
+
+    def title(self, text: str, *, later: int = 1) -> str:
+        """It asks for one."""
+        return self.ask(TITLE.format(text), tools=False, later=later)
+
+    def refuse(self, exchange: str) -> None:
+        """No answer."""
+        self._model.refuse(exchange)
+
+    def answer(self, exchange: str, text: str) -> None:
+        """An answer, whole."""
+        self.world.run(self._model.answer(OPENAI, exchange, Answer(text)))
+
+    def hear(self) -> Sequence[tuple[int, int]]:
+        """Turn and step of each request by now; the chat is told."""
+        for _, record in self.world.records:
+            self._story.feed(record)
+        self.world.records.clear()
+        self._telling.tell()
+        return [(said.turn, said.step) for said in self._story.exchanges]
+
+
+@pytest.mark.parametrize("hears", [True, False])
+def test_a_title_that_is_asked_for_before_or_behind_a_question_stands_in_its_turn(*, hears: bool) -> None:
+    host = Host()
+    for text in ("hello one", "hello two"):
+        first = host.title(text) if text == "hello one" else ""
+        if hears:
+            host.hear()
+        question = host.ask(text)
+        title = first or host.title(text)
+        host.refuse(title)
+        host.answer(question, f"Yes: {text}.")
+    assert host.hear() == [(1, 1), (1, 1), (2, 1), (2, 1)]
+    assert [item.text for item in host.chat.items if isinstance(item, UserItem)] == ["hello one", "hello two"]
+    notes = [item.what for item in host.chat.items if isinstance(item, NoteItem)]
+    assert len([what for what in notes if what.startswith('the host asks beside it: "<session>')]) == 2
+
+
+def test_a_title_that_is_asked_for_again_after_the_answer_is_of_the_turn_that_begins() -> None:
+    host = Host()
+    host.refuse(host.title("hello"))
+    host.answer(host.ask("hello"), "Hello.")
+    host.refuse(host.title("hello", later=9_000))
+    again = host.ask("hello", "Hello.", "hello", later=1)
+    host.refuse(host.title("hello"))
+    host.answer(again, "Hello!")
+    assert host.hear() == [(1, 1), (1, 1), (2, 1), (2, 1), (2, 1)]
+
+
+def test_what_is_tried_a_thousand_times_beside_a_turn_that_is_over_stays_there() -> None:
+    host = Host()
+    host.answer(host.ask("hello"), "Hello.")
+    for _ in range(5):
+        host.refuse(host.title("hello", later=100))
+    assert host.hear() == [(1, 1)] * 6
+    notes = [item.what for item in host.chat.items if isinstance(item, NoteItem)]
+    assert notes[1:] == ["example answered 429: slow down (5 times)"]
+
+
+def test_an_answer_beside_a_turn_is_not_told_as_one_to_the_person() -> None:
+    host = Host()
+    host.answer(host.title("hello"), "Greetings")
+    question = host.ask("hello")
+    host.hear()
+    host.answer(host.ask('A topic for "hello"', tools=False), "Manners")
+    host.hear()
+    host.answer(question, "Hello.")
+    assert host.hear() == [(1, 1)] * 3
+    title = 'the host asks beside it: "<session> hello </session> Write a title."'
+    topic = 'the host asks beside it: "A topic for "hello""'
+    said = [getattr(item, "what", "") or getattr(item, "text", "") for item in host.chat.items]
+    assert said == [title, "Greetings", "hello", topic, "Manners", 'to "hello":', "Hello."]
+
+
+@pytest.mark.parametrize("hears", [True, False])
+def test_what_goes_on_behind_a_title_is_told_alike_whenever_that_was_told(*, hears: bool) -> None:
+    host = Host()
+    host.answer(host.ask("hello one"), "Yes: one.")
+    for _ in range(2):
+        host.refuse(host.title("hello two"))
+        if hears:
+            host.hear()
+    host.answer(host.ask("hello one", "Yes: one.", "hello two", later=1), "Yes: two.")
+    assert host.hear() == [(1, 1), (2, 1), (2, 1), (2, 1)]
+    notes = [item.what for item in host.chat.items if isinstance(item, NoteItem)]
+    assert not [what for what in notes if what.startswith("after")]
+
+
+@pytest.mark.parametrize(
+    ("text", "tools", "agent"),
+    [
+        (TITLE.format("hello"), True, ""),  # with tools it may be the person's
+        (TITLE.format("hello"), False, "Cline/3"),  # of another host
+        ("say hello to them", False, ""),  # no quotation
+        (TITLE.format("hello there"), False, ""),
+    ],
+)
+def test_what_may_be_asked_by_a_person_has_a_turn_of_its_own(text: str, agent: str, *, tools: bool) -> None:
+    for is_first in (True, False):
+        host = Host()
+        if is_first:
+            host.refuse(host.ask(text, tools=tools, agent=agent))
+        host.answer(host.ask("hello"), "Hello.")
+        if not is_first:
+            host.refuse(host.ask(text, tools=tools, agent=agent))
+        assert host.hear() == [(1, 1), (2, 1)]
+
+
+def test_what_quotes_a_question_long_after_its_answer_is_a_person_s() -> None:
+    host = Host()
+    question = host.ask("hello")
+    host.refuse(host.ask('A topic for "hello"', tools=False, later=60_000))  # it still waits for its answer
+    host.world.now += 60_000 * MS
+    host.answer(question, "Hello.")
+    host.refuse(host.title("hello", later=10_000))
+    host.answer(host.ask('What does "hello" mean?', tools=False, later=60_000), "A greeting.")
+    assert host.hear() == [(1, 1), (1, 1), (1, 1), (2, 1)]
+
+
+def test_without_tools_nothing_tells_a_host_s_own_request_from_a_person_s() -> None:
+    host = Host()
+    host.answer(host.ask("hello", tools=False), "Hello.")
+    host.refuse(host.title("hello"))
+    assert host.hear() == [(1, 1), (2, 1)]

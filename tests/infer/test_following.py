@@ -1,0 +1,91 @@
+"""A story that is followed is whole in a moment, whatever took the processor, and whatever could not be read at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.infer.kept import keep_story
+from tui_host.capture.record import Record
+from tui_host.capture.store.store import Store
+from tui_host.errors import StoreError
+from tui_host.infer.live_story import JOIN_SECONDS, TAPS_SECONDS, Following, Piece
+from tui_host.settings.paths import DATABASE
+
+
+class Clock:
+    """One that stands still unless it is put forward."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: self.seconds)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    keep_story(tmp_path)
+    store = Store.open_to_read(tmp_path / "data" / DATABASE)
+    yield store
+    store.close()
+
+
+def followed(store: Store) -> Following:
+    return Following(store, store.sessions.list()[0].id)
+
+
+def taken(following: Following) -> list[Piece]:
+    pieces = list(following.pieces)
+    following.pieces.clear()
+    return pieces
+
+
+def calls(pieces: list[Piece]) -> int:
+    """How many frames that call a tool are among them."""
+    return sum(b'"tools/call"' in record.draft.data for piece in pieces for record in piece.records)
+
+
+def test_a_screen_that_stood_still_for_long_does_not_wait_longer_for_what_is_joined(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, following = Clock(monkeypatch), followed(store)
+    tell = following._tell  # pyright: ignore[reportPrivateUsage]
+
+    def others_have_the_processor() -> None:
+        tell()
+        clock.seconds += 30
+
+    monkeypatch.setattr(following, "_tell", others_have_the_processor)
+    following.read(0)  # there is time for none of it, and what came of that took half a minute
+    assert calls(taken(following)) == 0
+    clock.seconds += JOIN_SECONDS
+    following.read(1)
+    pieces = taken(following)
+    assert calls(pieces) == 1
+    assert pieces[-1].told.is_whole
+
+
+def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, following, read = Clock(monkeypatch), followed(store), store.records
+
+    def breaks_off(*, capture: str, after: int, limit: int | None = None) -> Iterator[Record]:
+        if limit is not None:  # that is for the taps' names
+            yield from read(capture=capture, after=after, limit=limit)
+            return
+        yield next(iter(read(capture=capture, after=after)))
+        raise StoreError("the database cannot be read", str(store.path), "start again")
+
+    monkeypatch.setattr(store, "records", breaks_off)
+    with pytest.raises(StoreError):
+        following.read(1)
+    monkeypatch.setattr(store, "records", read)
+    before = following.version
+    clock.seconds += TAPS_SECONDS
+    assert following.version != before, "nobody would ask again"
+    following.read(1)
+    pieces = taken(following)
+    assert calls(pieces) == 1
+    assert pieces[-1].told.is_whole
+    assert pieces[-1].told.turns == 1

@@ -1,0 +1,128 @@
+"""Which tools a name stands for that a host gave it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.infer.habits import NAMINGS, TOOLS
+from tui_host.infer.call_values import READING, Asked
+from tui_host.infer.tool_aliases import meant, names_another, names_server, tools_named
+
+KNOWN = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
+ALONE = 6
+"""Of the ways in which hosts name tools, the one that leaves the server out."""
+
+
+@pytest.mark.parametrize("number", range(len(NAMINGS)))
+def test_a_name_stands_for_its_tool_however_a_host_joins_cleans_and_shortens_it(number: int) -> None:
+    for server, tool in KNOWN:
+        found = tools_named(NAMINGS[number](server, tool), KNOWN)
+        assert (server, tool) in found
+        says_no_server = number == ALONE or "0mcp0" in NAMINGS[number](server, tool)
+        assert found == {(server, tool)} or (says_no_server and {each for _, each in found} == {tool})
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("query", None),
+        ("mcp__query", None),
+        ("c1a2b30mcp0query", None),
+        ("query_a1b2c3", None),
+        ("sql__query", True),
+        ("mcp__sql__query", True),
+        ("mcp_mcp-server-sql_query", True),
+        ("sql-mcp.query", True),
+        ("mcp__plugin_data_sql__query", True),
+        ("query_mcp_sql", True),
+        ("sqlQuery", True),
+        ("mysql__query", False),
+        ("my-sql__query", False),
+        ("mcp__sql2__query", False),
+        ("sq__query", False),
+        ("calc.query", False),
+    ],
+)
+def test_what_stands_beside_a_tools_name_is_its_servers_or_anothers_or_nobodys(name: str, says: bool | None) -> None:  # noqa: FBT001 - a row of the table
+    told = names_server(name, "sql", "query"), names_another(name, "sql", "query")
+    assert told == (says is True, says is False)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("mcp_github_enter_query", True),  # as VS Code cuts it
+        ("github_-query_a1b2c3", True),  # as Cherry Studio did
+        ("github__query", False),
+        ("github_enter__query", False),
+    ],
+)
+def test_a_servers_name_is_cut_only_as_hosts_cut_it(name: str, *, says: bool) -> None:
+    assert names_server(name, "github-enterprise", "query") == says
+
+
+WEATHER = [("lab", tool) for tool in ("查询天气", "列表", "删除它", "get_天气", "get", "fire🔥")] + [
+    ("数据库", "查询"),
+    ("数据库", "get"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        ("查询天气", ("lab", "查询天气")),
+        ("____", ("lab", "查询天气")),
+        ("mcp__lab__查询天气", ("lab", "查询天气")),
+        ("mcp__lab______", ("lab", "查询天气")),  # as Claude Code and Codex have it
+        ("mcp_lab_____", ("lab", "查询天气")),  # as Gemini CLI has it
+        ("lab_get___", ("lab", "get_天气")),  # as opencode has it
+        ("mcp__lab__fire__", ("lab", "fire🔥")),  # as hosts in JavaScript have it
+        ("mcp_lab_fire_", ("lab", "fire🔥")),
+        ("mcp__lab____", ("lab", "列表")),
+        ("mcp__lab__get___", ("lab", "get_天气")),
+        ("mcp__lab__get", ("lab", "get")),
+        ("数据库__查询", ("数据库", "查询")),
+        ("mcp__数据库__get", ("数据库", "get")),
+    ],
+)
+def test_a_name_stands_for_a_tool_whose_letters_are_not_ascii(name: str, tool: tuple[str, str]) -> None:
+    assert tools_named(name, WEATHER) == {tool}
+
+
+@pytest.mark.parametrize("name", ["查询", "box__查询", "mcp__box__查询", "mcp_box_查询", "mcp__box____"])
+def test_letters_that_are_not_ascii_tell_tools_apart(name: str) -> None:
+    assert tools_named(name, [("box", "查询"), ("box", "删除它")]) == {("box", "查询")}
+    assert tools_named(name, [("box", "删除它")]) == frozenset()
+
+
+def test_a_name_without_letters_that_two_tools_may_have_stands_for_both() -> None:
+    both = {("box", "查询"), ("box", "删除它")}
+    assert tools_named("box____", both) == both  # two hosts join and clean so
+
+
+@pytest.mark.parametrize("name", ["数据库_db__query", "mcp_____db_query", "数据库_db.query"])
+def test_a_servers_name_is_known_with_or_without_its_letters(name: str) -> None:
+    assert names_server(name, "数据库_db", "query")
+    assert names_another(name, "other", "query")
+
+
+@pytest.mark.parametrize("name", ["web__fetch", "get", "jobs__restart", "x" * 70, "mcp__jobs__get_status_of_all", ""])
+def test_a_name_that_no_tool_has_stands_for_none(name: str) -> None:
+    assert tools_named(name, KNOWN) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "wanted"),
+    [
+        ("docs__access_mcp_resource", '{"uri": "a:b"}', ("docs__", '{"uri":"a:b"}')),
+        ("access_mcp_resource", '{"server_name": "docs", "uri": "a:b"}', ("docs__", '{"uri":"a:b"}')),
+        ("ReadMcpResourceTool", '{"server": "docs", "uri": "a:b"}', ("docs__", '{"uri":"a:b"}')),
+        ("read_mcp_resource", '{"uri": "a:b", "server": "docs"}', ("docs__", '{"uri":"a:b"}')),
+    ],
+)
+def test_what_reads_a_resource_means_a_request_for_it(name: str, arguments: str, wanted: tuple[str, str]) -> None:
+    asked = Asked(
+        key="1", capture="c", exchange="1", number=0, wire_id="", name=name, arguments=arguments, at_ns=0, spans=()
+    )
+    assert meant(asked) == (f"{wanted[0]}{READING}", wanted[1])
+    assert tools_named(meant(asked)[0], [*KNOWN, ("docs", READING), ("math", READING)]) == {("docs", READING)}

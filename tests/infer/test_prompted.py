@@ -1,0 +1,182 @@
+"""How calls are read out of the text of other hosts' answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_host.infer.asking.text_protocols import readers_of
+from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta, ThinkingDelta
+
+CHERRY = '<tool_use>\n  <name>mcp__box__get</name>\n  <arguments>{"城市": "北京"}</arguments>\n</tool_use>'
+CLINE = (
+    "<use_mcp_tool>\n<server_name>box</server_name>\n<tool_name>get</tool_name>\n"
+    '<arguments>\n{"城市": "北京"}\n</arguments>\n</use_mcp_tool>'
+)
+HERMES = '<tool_call>\n{"name": "box__get", "arguments": {"城市": "北京"}}\n</tool_call>'
+
+
+def read(protocol: str, text: str, size: int, host: str = "") -> list[ModelEvent]:
+    """What a host's answer says that comes in pieces of so many characters."""
+    reader = readers_of(protocol, "", host)()
+    pieces = [text[place : place + size] for place in range(0, len(text), size)]
+    found = [event for piece in pieces for event in reader.feed(TextDelta(text=piece, start=0, end=0))]
+    return [*found, *reader.finish()]
+
+
+def said_in(events: list[ModelEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def thought_in(events: list[ModelEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, ThinkingDelta))
+
+
+def calls_in(events: list[ModelEvent]) -> list[str]:
+    return [event.text for event in events if isinstance(event, CallArguments)]
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize(("protocol", "call"), [("cherry", CHERRY), ("cline", CLINE), ("hermes", HERMES)])
+@pytest.mark.parametrize("words", ["好的", "我来查询天气。", "I will look that up. ", "1 < 2 and <b>so</b> on: "])
+def test_a_call_behind_words_in_its_line_is_one_as_other_hosts_run_it(
+    size: int, protocol: str, call: str, words: str
+) -> None:
+    events = read(protocol, words + call, size)
+    assert said_in(events).rstrip() == words.rstrip()
+    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
+    assert next(event.name for event in events if isinstance(event, CallStarted)).endswith("get")
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "use <tool_use> to call, and </tool_use> behind it",
+        "`<tool_use>` is its tag; ```<tool_use>``` too",
+        "```xml\n<tool_use>\n  ...\n</tool_use>\n```\nthat is its form",
+        "```<tool_use>``` is its tag\n```xml <tool_use> ... </tool_use>\n```\nand ```<a>```",
+        "a <tool_user> is nobody, and <think> nothing <",
+        "it ends in <tool_us",
+    ],
+)
+def test_a_tag_that_prose_mentions_is_no_call(size: int, words: str) -> None:
+    events = read("cherry", words, size)
+    assert (said_in(events), calls_in(events)) == (words, [])
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize(("protocol", "call"), [("cherry", CHERRY), ("cline", CLINE), ("hermes", HERMES)])
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("`", "`"),
+        ("It's `a tick ", ""),
+        ("such as ```", "``` there"),
+        ("```\nls\n\n", ""),
+        ("~~~\nls < a\n", "\n~~~\nIs it right?"),
+        ("For example:\n```xml\n<!-- a call -->\n", "\n```\nShall I?"),
+        ("```", "``` is the form"),
+        ("So:\n```xml ", "\nand so on\n```\nShall I?"),
+        ("```ls``` lists, as does `", "`"),
+    ],
+)
+def test_a_call_in_code_is_one_as_other_hosts_run_it_and_a_mention_in_ours(
+    size: int, protocol: str, call: str, before: str, behind: str
+) -> None:
+    events = read(protocol, before + call + behind, size)
+    assert said_in(events) == before + behind
+    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
+    own = read(protocol, before + call + behind, size, host="tui-host")
+    assert (said_in(own), calls_in(own)) == (before + call + behind, [])
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize(("protocol", "call"), [("cherry", CHERRY), ("cline", CLINE), ("hermes", HERMES)])
+@pytest.mark.parametrize(("before", "behind"), [("```", "\n```"), ("```", "```"), ("```xml ", "\n```\n"), ("~~~", "")])
+def test_a_fence_that_holds_a_call_alone_may_have_it_in_its_first_line(
+    size: int, protocol: str, call: str, before: str, behind: str
+) -> None:
+    events = read(protocol, f"So:\n{before}{call}{behind}", size)
+    assert said_in(events).strip() == "So:"
+    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_all_calls_in_code_are_read_and_what_stands_between_and_behind_them_is_said(size: int) -> None:
+    events = read("cherry", f"一`{CHERRY}`二\n```xml\n{CHERRY}\n{CHERRY}\n```\n三{CHERRY}四", size)
+    assert said_in(events) == "一``二\n```xml\n\n\n```\n三四"
+    assert len(calls_in(events)) == 4
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_host_of_one_call_an_answer_runs_the_first_and_the_rest_is_said(size: int) -> None:
+    second = CLINE.replace("get", "put")
+    events = read("cline", f"ok {CLINE}\nand then:\n```\n{second}\n```\n", size)
+    assert said_in(events) == f"ok \nand then:\n```\n{second}\n```\n"
+    assert [event.name for event in events if isinstance(event, CallStarted)] == ["box__get"]
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize(
+    "example",
+    [
+        "`<tool_use><name>tool</name><arguments>{json}</arguments></tool_use>`",
+        "```\n<tool_use>\n<name>tool</name>\n<arguments>{json}</arguments>\n</tool_use>\n```",
+    ],
+)
+def test_an_example_that_is_no_call_hides_none_behind_it(size: int, example: str) -> None:
+    events = read("cherry", f"A call is written {example}\nSo: {CHERRY}", size)
+    assert said_in(events).rstrip() == f"A call is written {example}\nSo:"
+    assert calls_in(events) == ['{"城市": "北京"}']
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_the_result_that_a_model_makes_up_behind_its_call_is_said_where_its_host_does_not_cut_it(size: int) -> None:
+    made_up = "\n<tool_use_result><result>晴</result></tool_use_result>\n晴天。"
+    events = read("cherry", CHERRY + made_up, size)
+    assert (said_in(events), len(calls_in(events))) == (made_up, 1)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize(
+    ("protocol", "call", "tag"),
+    [("cline", CLINE, "thinking"), ("cline", CLINE, "think"), ("cherry", CHERRY, "thinking")],
+)
+def test_a_call_in_thinking_is_one_where_its_host_takes_the_tags_off_for_the_eye_alone(
+    size: int, protocol: str, call: str, tag: str
+) -> None:
+    text = f"<{tag}>1 < 2, so {call} it is</{tag}>\nok"
+    events = read(protocol, text, size)
+    assert (thought_in(events), said_in(events).strip()) == ("1 < 2, so  it is", "ok")
+    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
+    own = read(protocol, text, size, host="tui-host")
+    assert (thought_in(own), said_in(own).strip(), calls_in(own)) == (f"1 < 2, so {call} it is", "ok", [])
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize(
+    ("protocol", "call", "tag"),
+    [("cherry", CHERRY, "think"), ("hermes", HERMES, "think"), ("hermes", HERMES, "thinking")],
+)
+def test_a_call_in_thinking_is_none_where_its_host_takes_it_out_first(
+    size: int, protocol: str, call: str, tag: str
+) -> None:
+    events = read(protocol, f"<{tag}>so {call}</{tag}>\nok", size)
+    assert (thought_in(events), said_in(events).strip(), calls_in(events)) == (f"so {call}", "ok", [])
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_of_calls_in_and_behind_thinking_a_host_of_one_call_runs_the_first(size: int) -> None:
+    second = CLINE.replace("get", "put")
+    events = read("cline", f"<thinking>a{CLINE}b{second}</thinking>c{second}", size)
+    assert (thought_in(events), said_in(events)) == (f"ab{second}", f"c{second}")
+    assert [event.name for event in events if isinstance(event, CallStarted)] == ["box__get"]
+    events = read("cherry", f"<thinking>a{CHERRY}b{CHERRY}</thinking>c{CHERRY}d", size)
+    assert (thought_in(events), said_in(events), len(calls_in(events))) == ("ab", "cd", 3)
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_thinking_that_speaks_of_a_call_holds_none(size: int) -> None:
+    thought = "I use <use_mcp_tool> now, or </think> or <thinking"
+    events = read("cline", f"<thinking>{thought}</thinking>\n{CLINE}", size)
+    assert (thought_in(events), said_in(events).strip(), len(calls_in(events))) == (thought, "", 1)

@@ -1,0 +1,107 @@
+"""The question that a tapped story is called by: what a person asked first, and not what their host did."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.infer.forms import FORMS, Answer, User, dumped
+from tests.infer.world import ModelTap, World
+from tui_host.capture.record import Draft, Head
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.imported_records import Intake
+from tui_host.capture.store.store import Store
+from tui_host.errors import JSON
+from tui_host.infer.taps.about import Looking
+
+SECRET = "wonderful-" * 4
+REMINDER = "<system-reminder>\nToday is Sunday.\n</system-reminder>"
+URL = "https://api.example/v1/chat/completions"
+TOOL: JSON = {"type": "function", "function": {"name": "math__add", "parameters": {}}}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request: what the person says, and the model in turn; with the vendor's tools, or without any."""
+
+    said: Sequence[str]
+    tools: bool = True
+    result: str = ""
+
+    @property
+    def body(self) -> bytes:
+        messages: list[JSON] = [
+            {"role": ("user", "assistant")[number % 2], "content": text} for number, text in enumerate(self.said)
+        ]
+        messages += [{"role": "tool", "tool_call_id": "c", "content": self.result}] if self.result else []
+        return dumped({"model": "x", "messages": messages, **({"tools": [TOOL]} if self.tools else {})})
+
+
+def asking(*asked: Asked, chunks: int = 1) -> World:
+    """A tap through which this is asked, each answered in so many pieces."""
+    world = World()
+    model = ModelTap(world, "tap")
+    for each in asked:
+        exchange, head = model.exchange(), Head(method="POST", url=URL)
+        model.keep(Draft(wire="llm", kind="request", peer="x", exchange=exchange, head=head, data=each.body))
+        list(model.answer(FORMS["openai"], exchange, Answer("word " * chunks)))
+    return world
+
+
+TITLE = Asked(["Name this conversation in a few words."], tools=False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "question"),
+    [
+        ([Asked(["What is 6 × 5?"])], "What is 6 × 5?"),
+        ([Asked(["What is 6 × 5?"]), Asked(["And then?"])], "What is 6 × 5?"),
+        ([TITLE, Asked(["What is 6 × 5?"])], "What is 6 × 5?"),
+        ([Asked(["hello"], tools=False), TITLE], "hello"),
+        ([Asked([f"{REMINDER}\nWhat is 6 × 5?"])], "What is 6 × 5?"),
+        ([Asked([REMINDER, "Yes.", "What is 6 × 5?"])], "What is 6 × 5?"),
+        ([Asked(["What is 6 × 5?", "I ask."], result="30")], "What is 6 × 5?"),
+        ([Asked([REMINDER]), Asked(["What is 6 × 5?"])], "What is 6 × 5?"),
+        ([Asked([REMINDER])], ""),
+        ([], ""),
+        ([Asked(["\n\n  one\ntwo"])], "one"),
+        ([Asked(["x" * 200])], "x" * 59 + "…"),
+        ([Asked([f"my key is {SECRET}, is it good?"])], "my key is ⟨secret:KEY⟩, is it good?"),
+        ([Asked([f"{'x' * 40} {SECRET}"])], f"{'x' * 40} ⟨secret:KEY⟩"),
+    ],
+)
+def test_a_story_is_called_by_what_a_person_asked_first_where_tools_were_told_of(
+    asked: Sequence[Asked], question: str
+) -> None:
+    looking = Looking()
+    looking.feed((record for _, record in asking(*asked).records), Redactor([("KEY", SECRET)]).text)
+    assert looking.about.question == question
+
+
+def test_where_a_tool_protocol_of_plain_text_is_taught_tools_are_told_of() -> None:
+    world, form = asking(TITLE), FORMS["cline"]
+    ModelTap(world, "other").ask(form, [User("What is 6 × 5?")])
+    looking = Looking()
+    looking.feed(record for _, record in world.records)
+    assert looking.about.question == "What is 6 × 5?"
+
+
+@pytest.mark.parametrize(
+    ("before", "question"), [(3, "What is 6 × 5?"), (20, "Name this conversation in a few words.")]
+)
+def test_a_question_behind_long_answers_is_found_among_the_first_requests(
+    tmp_path: Path, before: int, question: str
+) -> None:
+    store = Store.open(tmp_path / "kept.db")
+    intake = Intake(store, "tap", Redactor(), time.time_ns())
+    for _, record in asking(*[TITLE] * before, Asked(["What is 6 × 5?"]), Asked(["And then?"]), chunks=40).records:
+        intake.add(record)
+    intake.close()
+    store.redactor = Redactor([("KEY", SECRET)])
+    looking = Looking("tap")
+    assert [looking.look(store).question for _ in range(2)] == [question] * 2
+    store.close()

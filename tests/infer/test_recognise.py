@@ -1,0 +1,294 @@
+"""Who a tapped host is, by what it says of itself; and which taps tell one story."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.infer.forms import FORMS, User
+from tests.infer.world import World
+from tui_host.capture.record import Draft, Head
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.infer.asking.host_names import host_asking, host_named, model_asked
+from tui_host.infer.asking.speakers import Own, Speaking, hosts_of, in_words, models_of, own_hosts
+from tui_host.infer.taps.about import About, about
+from tui_host.infer.taps.together import together
+
+SECOND = 1_000_000_000
+BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
+
+
+@pytest.mark.parametrize(
+    ("agent", "system", "named"),
+    [
+        ("OpenAI/JS 4.83.0", "You are Cline, a highly skilled software engineer", "Cline"),
+        ("Cline/3.20.1", "", "Cline"),
+        ("claude-cli/2.0.14 (external, cli)", "", "Claude Code"),
+        ("Mozilla/5.0 (Macintosh) AppleWebKit/537.36 CherryStudio/1.6.2 Chrome/138 Electron/37", "", "Cherry Studio"),
+        ("GeminiCLI/v0.9.0/gemini-2.5-pro (linux; x64)", "", "Gemini CLI"),
+        (
+            "litellm/1.80",
+            "x-anthropic-billing-header: a\n\nYou are Claude Code, Anthropic's official CLI for Claude.",
+            "Claude Code",
+        ),
+        ("agent/1", "Review this:\nYou are Claude Code, Anthropic's official CLI for Claude.", "agent"),
+        ("agent/1", "You are Claude Code's reviewer.", "agent"),
+        ("agent/1", "Review this: You are Claude Code, Anthropic's official CLI for Claude.", "agent"),
+        ("go/1", "You are an assistant, powered by a model. You operate in Cursor.", "Cursor"),
+        ("agent/1", 'Say why it says "you operate in Cursor."', "agent"),
+        (
+            "GeminiCLI-tui/0.61.0/gemini-3 (linux; x64; terminal)",
+            "You are Gemini CLI, an autonomous CLI agent",
+            "Gemini CLI",
+        ),
+        ("QwenCode/0.15.10 (linux; x64)", "You are Qwen Code, an interactive CLI agent", "Qwen Code"),
+        ("opencode/1.18.33 ai-sdk/provider-utils/4.0.23 runtime/bun/1.3.14", "", "opencode"),
+        ("codex_exec/0.169.0 (Debian 12.0.0; x86_64) xterm (codex_exec; 0.169.0)", "", "Codex"),
+        ("ls/JS 5.23.2", "You are an agent in the Continue CLI. Given", "Continue"),
+        ("ai-sdk/openai-compatible/3.0.37 ai-sdk/provider-utils/5.0.30", "You are Cline, an AI coding agent.", "Cline"),
+        ("ai-sdk/openai-compatible/3.0.37 ai-sdk/provider-utils/5.0.30", "", "the AI SDK"),
+        ("OpenAI/Python 2.20.0", "Act as an expert software developer.\nTake requests for changes", "Aider"),
+        ("GitHubCopilotChat/0.31.0", "", "VS Code Copilot"),
+        ("Kilo-Code/4.100.0", "", "Kilo Code"),
+        ("OpenAI/JS 4.83.0", "You are Kilo Code, a highly skilled software engineer", "Kilo Code"),
+        ("Python/3.12 aiohttp/3.14.5", 'Be kind.\nMCP server "math" instructions:\nFour operations.', "Open WebUI"),
+        ("Python/3.12 aiohttp/3.14.5", "", "aiohttp"),
+        ("AsyncOpenAI/Python 1.99.0", "You help.", "the OpenAI SDK for Python"),
+        ("OpenAI/JS 4.83.0", "", "the OpenAI SDK for JavaScript"),
+        ("Anthropic/Python 0.60.0", "", "the Anthropic SDK for Python"),
+        ("google-genai-sdk/1.30.0 gl-python/3.12", "", "the Google Gen AI SDK"),
+        ("ollama-python/0.5.3 (x86_64 linux) Python/3.12", "", "the Ollama SDK for Python"),
+        ("my-agent/2.0 (test)", "", "my-agent"),
+        (f"{BROWSER} Code/1.90.0 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "Code"),
+        (f"{BROWSER} My-App/3.1 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "My-App"),
+        (f"{BROWSER} Cursor/1.2.0 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "Cursor"),
+        (f"{BROWSER} Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "Electron"),
+        (f"{BROWSER} Chrome/126.0.0.0 Safari/537.36", "", "Chrome"),
+        (f"{BROWSER} HeadlessChrome/126.0.0.0 Safari/537.36", "", "Chrome"),
+        (f"{BROWSER} Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0", "", "Edge"),
+        (f"{BROWSER} Version/17.5 Safari/605.1.15", "", "Safari"),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:126.0) Gecko/20100101 Firefox/126.0", "", "Firefox"),
+        ("Mozilla/5.0", "", "Mozilla"),
+        ("", "", ""),
+    ],
+)
+def test_a_host_is_named_by_what_it_sends_to_its_model(agent: str, system: str, named: str) -> None:
+    assert host_asking([("User-Agent", agent)], system) == named
+
+
+@pytest.mark.parametrize(
+    ("opening", "named"),
+    [
+        ("### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>", "Open WebUI"),
+        ("### Task:\nRespond to the user query using the provided context, incorporating citations", "Open WebUI"),
+        ("### Task:\nWrite a poem.", "aiohttp"),
+        ("What does `### Task:\n…\n<chat_history>\n` mean?", "aiohttp"),
+    ],
+)
+def test_a_host_is_named_by_what_it_asks_in_the_users_place(opening: str, named: str) -> None:
+    world = World()
+    world.model().ask(FORMS["openai"], [User(opening)], "Python/3.12 aiohttp/3.14.5", system="")
+    assert about(record for _, record in world.records).hosts == [named]
+
+
+@pytest.mark.parametrize(
+    ("client", "named"),
+    [
+        ("claude-ai", "Claude Desktop"),
+        ("claude-code", "Claude Code"),
+        ("Visual Studio Code - Insiders", "VS Code Copilot"),
+        ("cursor-vscode", "Cursor"),
+        ("gemini-cli-mcp-client", "Gemini CLI"),
+        ("qwen-cli-mcp-client-everything", "Qwen Code"),
+        ("@cline/core", "Cline"),
+        ("continue-cli-client", "Continue"),
+        ("codex-mcp-client", "Codex"),
+        ("opencode", "opencode"),
+        ("inspector-cli", "MCP Inspector"),
+        ("Jan Streamable Client", "Jan"),
+        ("fast-agent-mcp", "fast-agent"),
+        ("5ire", "5ire"),
+        ("DeepChat", "DeepChat"),
+        ("Dify", "Dify"),
+        ("mcp", "the MCP SDK for Python"),
+        ("somebody's own", "somebody's own"),
+    ],
+)
+def test_a_host_is_named_by_its_client(client: str, named: str) -> None:
+    assert host_named(client) == named
+
+
+def test_a_model_is_named_in_the_body_or_in_the_path() -> None:
+    assert model_asked("https://x/v1/chat/completions", b'{"model":"deepseek-chat"}') == "deepseek-chat"
+    assert model_asked("https://x/v1beta/models/gemini-3:streamGenerateContent?alt=sse", b"{}") == "gemini-3"
+    assert model_asked("https://x/v1/chat/completions", b"not JSON") == ""
+
+
+def tap(name: str, began: int, ended: int, *, live: bool = False) -> SessionInfo:
+    return SessionInfo(
+        id=name,
+        title=name,
+        created_ns=began * SECOND,
+        updated_ns=ended * SECOND,
+        turns=0,
+        source="tap",
+        live=live,
+        model="",
+        protocol="",
+    )
+
+
+def test_taps_of_the_same_time_tell_one_story_but_not_those_of_different_hosts() -> None:
+    taps = [
+        tap("llm", 0, 50, live=True),
+        tap("math", 10, 40),
+        tap("of claude", 20, 30),
+        tap("of cline", 20, 30),
+        tap("later", 300, 400),
+    ]
+    hosts = {"of claude": "Claude Desktop", "of cline": "Cline", "llm": "Cline", "math": "Cline"}
+    told = together(taps, 200 * SECOND, lambda each: About(clients=[hosts.get(each.id, "")]))
+    assert [[each.id for each in story] for story in told] == [["later"], ["llm", "math", "of cline"], ["of claude"]]
+
+
+def test_what_may_be_of_either_of_two_hosts_does_not_make_one_story_of_them() -> None:
+    taps = [tap(name, 0, 50, live=True) for name in ("cherry", "cline", "idle", "its server")]
+    protocols = {"cherry": "cherry", "cline": "cline"}
+    told = together(
+        taps,
+        50 * SECOND,
+        lambda each: About(kind="llm", spoken=[Speaking(protocol=protocols.get(each.id, ""))]),
+        lambda each, stories: [of[0].id for of in stories].index("cherry") if each.id == "its server" else None,
+    )
+    assert {tuple(each.id for each in story) for story in told} == {("cherry", "its server"), ("cline",), ("idle",)}
+
+
+def test_calls_that_a_person_makes_are_no_story_of_whoever_asks_a_model_meanwhile() -> None:
+    abouts = {
+        "llm": About(kind="llm", spoken=[Speaking(host="the OpenAI SDK for Python")]),
+        "math": About(kind="stdio", clients=["mcp"]),
+        "by hand": About(kind="stdio", clients=["inspector-cli"]),
+        "idle": About(),
+        "of both": About(kind="http", clients=["mcp", "inspector-client"]),
+    }
+
+    def told(*names: str) -> set[tuple[str, ...]]:
+        taps = [tap(name, 0, 50, live=True) for name in names]
+        return {tuple(each.id for each in story) for story in together(taps, 50 * SECOND, lambda each: abouts[each.id])}
+
+    assert told("llm", "math", "by hand") == {("llm", "math"), ("by hand",)}
+    assert told("idle", "math") == {("idle", "math")}
+    assert told("by hand", "of both") == {("by hand", "of both")}
+
+
+def offering(*offered: str) -> About:
+    return About(kind="llm", clients=["the OpenAI SDK for Python"], offered=offered)
+
+
+def serving(server: str, *tools: str) -> About:
+    return About(kind="stdio", clients=["the MCP SDK for Python"], tools=frozenset((server, tool) for tool in tools))
+
+
+@pytest.mark.parametrize(
+    ("of_second", "of_later", "stories"),
+    [
+        (offering("search"), offering(), {("first", "math", "of math"), ("second", "docs")}),
+        (offering("search", "add"), offering(), {("first", "second", "math", "docs", "later", "of math")}),
+        (offering("look_up"), offering(), {("first", "second", "math", "docs", "later", "of math")}),
+        (offering("search"), offering("search"), {("first", "math", "of math"), ("second", "docs", "later")}),
+    ],
+)
+def test_agents_that_do_not_say_who_they_are_are_two_where_each_offers_its_model_tools_of_servers_of_its_own(
+    of_second: About, of_later: About, stories: set[tuple[str, ...]]
+) -> None:
+    abouts = {
+        "first": offering("math__add"),
+        "second": of_second,
+        "math": serving("math", "add", "divide"),
+        "docs": serving("docs", "search"),
+        "later": of_later,
+        "of math": About(kind="llm"),
+    }
+    taps = [tap(name, began, 90, live=True) for began, name in enumerate(abouts)]
+    owned = {"of math": "first"}
+
+    def owner(each: SessionInfo, fitting: Sequence[Sequence[SessionInfo]]) -> int | None:
+        firsts = [story[0].id for story in fitting]
+        return firsts.index(owned[each.id]) if owned.get(each.id) in firsts else None
+
+    told = together(taps, 90 * SECOND, lambda each: abouts[each.id], owner)
+    assert {tuple(each.id for each in story) for story in told} - {("later",)} == stories
+
+
+SDK = Speaking(host="the OpenAI SDK for Python", agent=("OpenAI/Python 2.20", ""))
+
+
+@pytest.mark.parametrize(
+    ("spoken", "clients", "own", "hosts"),
+    [
+        (
+            [Speaking(host="Codex", agent=("codex_exec/1", "")), SDK],
+            ["mcp"],
+            {},
+            ["Codex", "the OpenAI SDK for Python"],
+        ),
+        ([replace(SDK, host="Aider"), SDK], [], {}, ["Aider"]),
+        ([SDK], ["@librechat/api-client"], {SDK.agent: "LibreChat"}, ["LibreChat"]),
+        ([SDK], ["@librechat/api-client"], {}, ["the OpenAI SDK for Python", "LibreChat"]),
+        ([SDK], ["mcp"], {}, ["the OpenAI SDK for Python", "the MCP SDK for Python"]),
+    ],
+)
+def test_what_hosts_are_made_with_is_named_where_it_may_not_be_of_one_that_is(
+    spoken: list[Speaking], clients: list[str], own: Own, hosts: list[str]
+) -> None:
+    assert hosts_of(spoken, clients, own) == hosts
+
+
+@pytest.mark.parametrize(
+    ("spoken", "carried", "offered", "own"),
+    [
+        ([SDK], [], [], ""),
+        ([SDK], ["claude-code"], [], "Claude Code"),
+        ([SDK], ["claude-code", "zed"], [], ""),
+        ([SDK], [], ["claude-code"], ""),
+        ([SDK], [], ["librechat"], ""),
+        ([SDK], [], ["@librechat/api-client"], "LibreChat"),
+        ([SDK], ["zed"], ["@librechat/api-client"], "Zed"),
+        ([SDK], ["mcp-inspector"], [], ""),
+        ([replace(SDK, host="Aider"), SDK], ["zed"], [], ""),
+        ([SDK, Speaking(host="Zed", agent=("Zed/1", ""))], ["zed"], [], ""),
+    ],
+)
+def test_who_asks_without_a_name_is_the_host_whose_client_carried_its_calls_or_that_never_says_one(
+    spoken: list[Speaking], carried: list[str], offered: list[str], own: str
+) -> None:
+    by_call, by_tools = ([(SDK.agent, client) for client in clients] for clients in (carried, offered))
+    assert own_hosts(spoken, {*carried, *offered}, by_call, by_tools) == ({SDK.agent: own} if own else {})
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [([], ""), (["Cline"], "Cline"), (["Cline", "Zed"], "Cline and Zed"), (list("abcde"), "a, b +3 more")],
+)
+def test_many_hosts_are_not_all_named(hosts: list[str], words: str) -> None:
+    assert in_words(hosts) == words
+
+
+def test_a_tap_is_known_by_its_first_chat_request_however_much_else_was_asked_before() -> None:
+    world = World()
+    model = world.model()
+    for number in range(40):
+        head = Head(method="GET", url="https://api.example/v1/models")
+        model.keep(Draft(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head))
+    model.ask(FORMS["openai"], [User("hi")], "Cline/3")
+    known = about(record for _, record in world.records)
+    assert (known.kind, known.hosts, models_of(known.spoken)) == ("llm", ["Cline"], [("example", "gpt-x")])
+
+
+def test_a_server_is_known_by_its_tools_and_a_model_by_those_that_it_is_offered() -> None:
+    world = World()
+    world.server("math").start(["add", "divide", "multiply"], "mcp")
+    known = about(record for _, record in world.records)
+    assert (known.hosts, known.tools) == (["the MCP SDK for Python"], {("math", "add"), ("math", "divide")})

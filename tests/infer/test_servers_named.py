@@ -1,0 +1,110 @@
+"""Which server a call names: a tap may have another name for it than the host has, and another server a tool of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.infer.dialects import Offering
+from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.world import MS, World, found_in
+from tui_host.chat.conversation import CallItem, Conversation
+from tui_host.errors import JSON
+from tui_host.infer.story import Story
+from tui_host.infer.story_chat import Telling
+
+SUM = {"a": 1, "b": 2}
+ADDS, SUBTRACTS = "Adds two numbers.", "Subtracts the second from the first."
+
+
+def served(world: World, name: str, tools: Mapping[str, str], listed: bool = True) -> tuple[str, int]:  # noqa: FBT001, FBT002 - a row's
+    """A call at a tap before a server, answered; the frame."""
+    tap = world.server(name)
+    listing: list[JSON] = [{"name": tool, "description": words} for tool, words in tools.items()]
+    tap.start(listing if listed else [])
+    world.now += 50 * MS
+    identity, seq = tap.call("add", SUM)
+    tap.result(identity, "3")
+    return tap.id, seq
+
+
+def carried(name: str, offered: Mapping[str, str], tap: str, tools: Mapping[str, str]) -> bool:
+    """Whether a call is joined with the frame at a tap, before it is told and after."""
+    world, form, call = World(), Offering(offered), Call("c1", name, SUM)
+    model = world.model()
+    exchange = model.ask(form, [User("sum")])
+    list(model.answer(form, exchange, Answer("", [call])))
+    wanted = ("sent", (model.id, exchange, 0), served(world, tap, tools))
+    found = [wanted in found_in(world.story())]
+    world.now += 50 * MS
+    model.ask(form, [User("sum"), Answer("", [call]), Results([(call, "3")])])
+    found.append(wanted in found_in(world.story()))
+    assert found[0] == found[1]
+    return found[0]
+
+
+BOTH = {"add": ADDS, "subtract": SUBTRACTS}
+
+
+@pytest.mark.parametrize(
+    ("name", "offered", "tap", "is_joined"),
+    [
+        ("add", {}, "math", True),
+        ("math__add", {}, "math", True),
+        ("calc__add", {}, "math", False),
+        ("mymath__add", {}, "math", False),
+        ("calc__add", {"calc__add": ADDS, "calc__subtract": SUBTRACTS}, "math", True),  # the host calls it so
+        ("calc__add", {"calc__add": ADDS}, "math", True),  # and offers one alone
+        ("calc__add", {"calc__add": "Sums up."}, "math", False),
+        ("calc__add", {"calc__add": ADDS, "calc__divide": "Divides."}, "math", False),
+        ("calc__add", {"calc__add": ADDS, "math__add": ADDS}, "math", False),
+        ("calc__add", {"calc__add": ADDS, "other__add": ADDS}, "math", False),
+    ],
+)
+def test_a_call_that_names_another_server_than_a_tap_is_joined_only_where_the_tools_show_that_it_is_the_same(
+    name: str, offered: Mapping[str, str], tap: str, *, is_joined: bool
+) -> None:
+    assert carried(name, offered, tap, BOTH) == is_joined
+
+
+@pytest.mark.parametrize(("says", "is_joined"), [("Adds.", False), ("Adds two numbers.", True)])
+def test_a_prompt_that_tells_of_tools_tells_as_well_which_server_is_meant(says: str, *, is_joined: bool) -> None:
+    world, cline = World(), FORMS["cline"]
+    model = world.model()
+    system = f"Say <use_mcp_tool>.\n\n# Connected MCP Servers\n\n## calc\n\n### Available Tools\n- add: {says}\n\n====\n\nRULES\n"
+    asks = Answer("", [Call("", "calc__add", SUM)])
+    exchange = model.ask(FORMS["openai"], [User("sum")], "", system)
+    list(model.answer(cline, exchange, asks))
+    wanted = ("sent", (model.id, exchange, 0), served(world, "sums", {"add": ADDS}))
+    assert (wanted in found_in(world.story())) == is_joined
+
+
+def test_a_call_whose_server_is_not_known_is_shown_by_the_name_that_the_model_wrote() -> None:
+    world, openai = World(), FORMS["openai"]
+    model = world.model()
+    calls = [Call("c1", "mcp__evhttp__add", SUM), Call("c2", "mcp__everything__add", {"a": 7})]
+    list(model.answer(openai, model.ask(openai, [User("sum")]), Answer("", calls)))
+    served(world, "everything", {"add": ADDS})
+    story, conversation = world.story(), Conversation()
+    Telling(story, conversation).tell()
+    shown = [(item.server, item.tool) for item in conversation.items if isinstance(item, CallItem)]
+    assert shown == [("", "mcp__evhttp__add"), ("everything", "add")]
+
+
+def test_what_a_server_lists_after_a_call_tells_as_well_which_server_was_meant() -> None:
+    world, form, call = World(), Offering({"calc__add": ADDS}), Call("c1", "calc__add", SUM)
+    model = world.model()
+    exchange = model.ask(form, [User("sum")])
+    list(model.answer(form, exchange, Answer("", [call])))
+    wanted = ("sent", (model.id, exchange, 0), served(world, "math", BOTH, listed=False))
+    story = Story()
+    for _, record in world.records:
+        story.feed(record)
+    assert wanted not in found_in(story)
+    early = len(world.records)
+    world.now += 50 * MS
+    world.server("math").start([{"name": tool, "description": words} for tool, words in BOTH.items()])
+    for _, record in world.records[early:]:
+        story.feed(record)
+    assert wanted in found_in(story)

@@ -1,0 +1,124 @@
+"""Results in Hermes' form: they are read alike in whatever message a host tells them, and shown without what frames them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from tests.infer.forms import FORMS, Answer, Call, Entry, Results, User
+from tests.infer.world import World
+from tui_host.chat.conversation import CallItem, Conversation, Item
+from tui_host.errors import JSON
+from tui_host.infer.story_chat import Telling
+
+HERMES = FORMS["hermes"]
+CALLS = [Call("", "math__add", {"a": 1}), Call("", "docs__find", {"q": "é\n"})]
+RESULTS = ['say "11" é\n<task>', '{"found": ["12"]}']
+Shape = Callable[[str], list[JSON]]
+
+
+def _response(call: Call, content: str) -> str:
+    return f'<tool_response>\n{{"name": "{call.name}", "content": {content}}}\n</tool_response>'
+
+
+BLOCKS = [_response(CALLS[0], json.dumps(RESULTS[0], ensure_ascii=False)), _response(CALLS[1], RESULTS[1])]
+
+
+class Shaped:
+    """Hermes with the messages that tell results in a shape of a host's own."""
+
+    url, several = HERMES.url, True
+
+    def __init__(self, shape: Callable[[Sequence[str]], list[JSON]], blocks: Sequence[str]) -> None:
+        self._shape = shape
+        self._blocks = blocks
+
+    def request(self, entries: Sequence[Entry], system: str = "") -> bytes:
+        """The request with the results put in anew."""
+        body = json.loads(HERMES.request([entry for entry in entries if not isinstance(entry, Results)], system))
+        if any(isinstance(entry, Results) for entry in entries):
+            body["messages"] += self._shape(self._blocks)
+        return json.dumps(body).encode()
+
+    def response(self, answer: Answer) -> Sequence[bytes]:
+        """As ever."""
+        return HERMES.response(answer)
+
+
+def user(blocks: Sequence[str]) -> list[JSON]:
+    return [{"role": "user", "content": "\n".join(blocks)}]
+
+
+def one(blocks: Sequence[str]) -> list[JSON]:
+    return [{"role": "tool", "content": "\n".join(blocks)}]
+
+
+def each(blocks: Sequence[str]) -> list[JSON]:
+    return [{"role": "tool", "content": block} for block in blocks]
+
+
+def with_ids(blocks: Sequence[str]) -> list[JSON]:
+    return [
+        {"role": "tool", "tool_call_id": f"made up {place}", "content": block} for place, block in enumerate(blocks)
+    ]
+
+
+def with_one_id(blocks: Sequence[str]) -> list[JSON]:
+    return [{"role": "tool", "tool_call_id": "made up", "name": "math__add", "content": "\n\n".join(blocks)}]
+
+
+def in_blocks(blocks: Sequence[str]) -> list[JSON]:
+    return [{"role": "tool", "content": [{"type": "text", "text": block} for block in blocks]}]
+
+
+SHAPES = [user, one, each, with_ids, with_one_id, in_blocks]
+
+
+def _told(form: Shaped, *, is_heard: bool) -> tuple[list[Item], list[str]]:
+    """The chat, and what of the last request belongs to the tool protocol."""
+    world = World()
+    model, asked = world.model(), [User("sums")]
+    if is_heard:
+        list(model.answer(form, model.ask(form, asked), Answer("", CALLS)))
+    exchange = model.ask(form, [*asked, Answer("", CALLS), Results(list(zip(CALLS, RESULTS, strict=True)))])
+    story, chat = world.story(), Conversation()
+    Telling(story, chat).tell()
+    body = story.talks.said[model.id, exchange].asking.body
+    links = [found.link for found in story.links() if found.link.span.exchange == exchange]
+    framing = [body[link.span.start : link.span.end] for link in links if link.words == "frames a result"]
+    return list(chat.items), [json.loads(b'"' + text + b'"') for text in framing]
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("order", [1, -1])
+def test_results_between_tags_are_those_of_the_calls_that_they_name_in_whatever_message_they_stand(
+    shape: Callable[[Sequence[str]], list[JSON]], order: int, *, is_heard: bool
+) -> None:
+    items, framing = _told(Shaped(shape, BLOCKS[::order]), is_heard=is_heard)
+    calls = [item for item in items if isinstance(item, CallItem)]
+    assert [(item.tool, item.state, item.result) for item in calls] == [
+        (call.name, "done", text) for call, text in zip(CALLS, RESULTS, strict=True)
+    ]
+    frames = [f'<tool_response>\n{{"name": "{call.name}", "content": ' for call in CALLS[::order]]
+    assert "".join(framing) == "".join(f"{frame}}}\n</tool_response>" for frame in frames)
+
+
+def test_a_result_that_says_more_than_what_stands_between_tags_is_told_as_it_is() -> None:
+    block = f"Here you are:\n{BLOCKS[0]}"
+    items, framing = _told(Shaped(one, [block]), is_heard=False)
+    assert [item.result for item in items if isinstance(item, CallItem)][-1] == block
+    assert framing == []
+
+
+@pytest.mark.parametrize("told", ['{"name": "a.txt", "text": "x"}', '{"name": "a", "content": 1', "{}", "x"])
+def test_a_bare_result_between_tags_is_told_whole_and_is_of_the_tool_that_its_message_names(told: str) -> None:
+    shape: Callable[[Sequence[str]], list[JSON]] = lambda blocks: [  # noqa: E731 - one of many shapes
+        {"role": "tool", "name": call.name, "content": block} for call, block in zip(CALLS[::-1], blocks, strict=True)
+    ]
+    items, _ = _told(
+        Shaped(shape, [f"<tool_response>\n{text}\n</tool_response>" for text in (told, "2")]), is_heard=True
+    )
+    assert [item.result for item in items if isinstance(item, CallItem)] == ["2", told]

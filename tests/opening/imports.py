@@ -1,0 +1,53 @@
+"""Sessions to export and bring in again, and files of others, as tests of imports have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.capture.drafts import FixedClock
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.record import Draft
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionInfo, Source
+from tui_host.capture.store.store import Store
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "session.jsonl"
+SESSION = "20261121-134501-x7k2q"
+
+
+def exported(store: Store, session: str) -> bytes:
+    return b"".join(EXPORTS["jsonl"](store, store.find_session(session)))
+
+
+def written(folder: Path, name: str, text: bytes | str) -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def info(source: Source = "chat", identity: str = SESSION) -> SessionInfo:
+    return SessionInfo(
+        id=identity,
+        title="what's 6 × 5?",
+        created_ns=1_795_268_701_000_000_000,
+        updated_ns=1_795_268_709_123_456_000,
+        turns=2,
+        source=source,
+        live=False,
+        model="demo/openai",
+        protocol="native",
+    )
+
+
+def made(store: Store, session: SessionInfo) -> None:
+    store.sessions.put_back(session)
+    store.run(lambda _: None)
+
+
+def recorded(store: Store, capture: str, drafts: Sequence[Draft]) -> None:
+    recorder = Recorder(store, Redactor(), capture=capture, clock=FixedClock())
+    for draft in drafts:
+        recorder.append(draft)
+    assert recorder.close()

@@ -1,0 +1,331 @@
+"""What others captured, brought in as sessions: joined, without secrets, and nothing made up; or nothing stays."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.capture.captured import ASK, CHAT, PIECE, archive, entry
+from tests.capture.drafts import everything_in
+from tests.capture.held import is_held
+from tests.opening.imports import GOLDEN, SESSION, exported, written
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.store import Store
+from tui_host.errors import JSON, TuiHostError
+from tui_host.opening.importing import import_files
+
+END: JSON = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+
+
+def test_an_archive_becomes_a_session_with_its_calls_joined_and_no_credential_on_the_disk(
+    store: Store, tmp_path: Path
+) -> None:
+    called: list[dict[str, object]] = [
+        {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    ]
+    piece = {
+        "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **called[0]}]}, "finish_reason": "tool_calls"}]
+    }
+    result = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "11"}]}}
+    told = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": called},
+        {"role": "tool", "tool_call_id": "call_1", "content": "11"},
+    ]
+    url = "https://api.deepseek.com/v1/chat/completions?key=sk-in-the-query"
+    entries = [
+        entry(url, CHAT, f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n", "2026-11-22T02:13:06Z"),
+        entry("https://docs.example/mcp", ASK, json.dumps(result), "2026-11-22T02:13:07Z"),
+        entry(
+            url,
+            json.loads(json.dumps({"model": "m", "messages": told})),
+            f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(END)}\n\n",
+            "2026-11-22T02:13:08Z",
+        ),
+    ]
+    path = written(tmp_path, "a.har", archive(*entries).replace(b"Bearer sk-1", b"Bearer sk-in-a-header"))
+    imported = import_files(store, [path], Redactor([("OTHER", "by-its-value-1")]))
+    links = [json.loads(r.draft.data) for r, _ in store.session_records(imported.id) if r.draft.kind == "link"]
+    assert [(link["relation"], link["known"]) for link in links] == [
+        ("asked", "id"),
+        ("sent", "value"),
+        ("answered", "value"),
+        ("told", "id"),
+    ]
+    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert [item["item"] for item in items] == ["user", "call", "answer"]
+    found = store.find_session(imported.id)
+    assert (found.source, found.turns, found.model) == ("import", 1, "deepseek/m")
+    path.unlink()
+    assert b"sk-in-a" not in everything_in(tmp_path)
+    assert b"sk-in-the-query" not in everything_in(tmp_path)
+
+
+def test_an_archive_of_other_things_is_told_as_such_and_nothing_stays(store: Store, tmp_path: Path) -> None:
+    path = written(tmp_path, "a.har", archive(entry("https://a.example/", {}, "<html>")))
+    with pytest.raises(TuiHostError, match=r"no exchange .* exchanges with neither a model nor an MCP server \(1\)"):
+        import_files(store, [path], Redactor())
+    assert not store.sessions.list()
+    assert not store.read("SELECT 1 FROM captures")
+
+
+def test_who_waits_for_an_import_has_its_session_from_the_first_record_on_and_what_was_read_if_it_fails(
+    store: Store, tmp_path: Path
+) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def look(session: str) -> None:
+        found = store.sessions.get(session)
+        seen.append((session, found is not None and found.live))
+
+    log = written(tmp_path, "a.log", f"{json.dumps(ASK)}\n" * 3)
+    whole = import_files(store, [log], Redactor(), begun=look)
+    assert [(each.id, each.live, each.title) for each in store.sessions.list()] == [(whole.id, False, "a.log")]
+    own = GOLDEN.read_bytes()
+    with pytest.raises(TuiHostError, match="seq does not grow"):
+        import_files(store, [written(tmp_path, "b.jsonl", own + own.splitlines()[-1])], Redactor(), begun=look)
+    assert seen == [(whole.id, True), (SESSION, True)]
+    assert {each.id: each.live for each in store.sessions.list()} == {whole.id: False, SESSION: False}
+    assert len(list(store.session_records(SESSION))) == len(own.splitlines()) - 1
+    with pytest.raises(TuiHostError, match="this is none"):
+        import_files(store, [written(tmp_path, "c.txt", "two eggs")], Redactor(), begun=look)
+    assert len(store.sessions.list()) == len(seen) == 2
+
+
+def test_answers_alone_are_turns_whose_questions_are_not_known(store: Store, tmp_path: Path) -> None:
+    answer = f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(END)}\n\ndata: [DONE]\n\n"
+    imported = import_files(store, [written(tmp_path, "answers.log", f"first\n{answer}")], Redactor())
+    alone = import_files(store, [written(tmp_path, "answer.sse", answer)], Redactor())
+    for session in (imported.id, alone.id):
+        items = [json.loads(text) for text in store.sessions.item_texts(session)]
+        assert [(item["item"], item["turn"], item["text"]) for item in items] == [("answer", 1, "hello")]
+
+
+def test_an_answer_to_a_request_that_is_cut_is_told_with_its_call_joined(store: Store, tmp_path: Path) -> None:
+    call: JSON = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    message: JSON = {"role": "assistant", "content": None, "tool_calls": [call]}
+    answer: JSON = {"model": "of-it", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    tell: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "11"}]}}
+    lines = [f"POST /v1/chat/completions body={json.dumps(CHAT)[:-9]}", *map(json.dumps, (answer, ASK, tell))]
+    imported = import_files(store, [written(tmp_path, "a.log", "\n".join(lines))], Redactor())
+    links = [json.loads(r.draft.data) for r, _ in store.session_records(imported.id) if r.draft.kind == "link"]
+    assert [link["relation"] for link in links] == ["asked", "sent", "answered"]
+    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert [(item["item"], item["result"]) for item in items] == [("call", "11")]
+    assert store.find_session(imported.id).model == "a/of-it"
+    assert imported.notices == (
+        "a.log has a body or message that is cut off in the file, in line 1: shown up to there.",
+    )
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_stream_that_lost_its_empty_lines_has_them_again_and_that_is_told(
+    store: Store, tmp_path: Path, end: str
+) -> None:
+    pieces: list[JSON] = [
+        {"type": "message_start", "message": {"role": "assistant", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        *({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": t}} for t in ("a", "b")),
+    ]
+    lines = (f"event: {mapping(piece)['type']}{end}data: {json.dumps(piece)}{end}" for piece in pieces)
+    imported = import_files(store, [written(tmp_path, "a.sse", "".join(lines))], Redactor())
+    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert items[0]["text"] == "ab"
+    assert imported.notices == ("a.sse has lost the empty lines that end a stream's events: they are put back.",)
+
+
+def test_a_task_that_cline_kept_is_told_whole_with_its_calls_and_no_model_that_it_does_not_name(
+    store: Store, tmp_path: Path
+) -> None:
+    call = "<use_mcp_tool><server_name>math</server_name><tool_name>add</tool_name><arguments>{}</arguments></use_mcp_tool>"
+    task = [
+        {"role": "user", "content": [{"type": "text", "text": "<task>\nsum\n</task>"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": call}]},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "[use_mcp_tool for 'math'] Result:"}, {"type": "text", "text": "3"}],
+        },
+        {"role": "assistant", "content": "<attempt_completion><result>three</result></attempt_completion>"},
+    ]
+    imported = import_files(store, [written(tmp_path, "task.json", json.dumps(task))], Redactor())
+    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert [item["item"] for item in items] == ["user", "call", "answer"]
+    assert [items[0]["text"], items[1]["tool"], items[1]["result"], items[2]["text"]] == [
+        "sum",
+        "math__add",
+        "3",
+        "three",
+    ]
+    found = store.find_session(imported.id)
+    assert (found.model, found.protocol, found.turns) == ("", "cline", 1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        '{"type": "error", "error": {"type": "invalid_request_error", "message": "a header is missing"}}',
+        '{"error": "a header is missing"}',
+    ],
+)
+def test_an_error_alone_is_an_answer(store: Store, tmp_path: Path, error: str) -> None:
+    imported = import_files(store, [written(tmp_path, "error.json", error)], Redactor())
+    (item,) = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert item["what"] == "the answer is an error: a header is missing"
+
+
+def test_an_answer_alone_is_of_the_model_that_it_names(store: Store, tmp_path: Path) -> None:
+    answer = f'data: {json.dumps(PIECE)[:-1]}, "model": "deepseek-chat"}}\n\n'
+    imported = import_files(store, [written(tmp_path, "oa.sse", answer)], Redactor())
+    assert store.find_session(imported.id).model == "oa/deepseek-chat"
+
+
+def test_what_a_file_does_not_have_is_not_made_up_and_stays_so_when_it_is_exported_and_brought_in_again(
+    store: Store, there: Store, tmp_path: Path
+) -> None:
+    asked = written(tmp_path, "body.json", json.dumps(CHAT))
+    answered = written(tmp_path, "answer.sse", f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(END)}\n\n")
+    rows: list[list[tuple[object, ...]]] = []
+    for path in (asked, answered):
+        text = exported(store, import_files(store, [path], Redactor()).id)
+        assert not any({"mono"} & json.loads(line).keys() for line in text.splitlines())
+        again = import_files(there, [written(tmp_path, "again.jsonl", text)], Redactor())
+        assert exported(there, again.id) == text
+        ladder = Ladder()
+        ladder.feed([record for record, _ in there.session_records(again.id)])
+        rows.append(
+            [(row.kind, row.method, row.status, row.mono_ns, row.end_mono_ns, row.missing) for row in ladder.rows]
+        )
+    assert [(kind, missing) for kind, *_, missing in rows[0]] == [("request", False), ("response", True)]
+    assert [(kind, missing) for kind, *_, missing in rows[1]] == [("request", True), ("response", False)]
+    assert {row[1:5] for found in rows for row in found} == {("", 0, None, None)}
+    told = b"".join(EXPORTS["markdown"](there, there.find_session(again.id))).decode()
+    assert "request · not in the file" in told
+
+
+@pytest.mark.parametrize("first", ["model", "sums"])
+@pytest.mark.parametrize("timed", ["", "model", "sums", "model sums"])
+def test_two_logs_are_joined_in_one_order_whichever_of_them_tells_times(
+    store: Store, tmp_path: Path, timed: str, first: str
+) -> None:
+    """No time is made up for the one that tells none, and the years between files tell nothing."""
+    model: list[str] = []
+    sums: list[str] = []
+    said: list[JSON] = []
+    for turn in range(3):
+        said.append({"role": "user", "content": f"and {turn}?"})
+        model.append(json.dumps({"model": "m", "messages": said}))
+        function = {"index": 0, "id": f"i{turn}", "function": {"name": "add", "arguments": f'{{"a": {turn % 2}}}'}}
+        piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
+        model += [f"data: {json.dumps(piece)}", "data: [DONE]"]
+        sums.append(json.dumps({**ASK, "id": turn, "params": {"name": "add", "arguments": {"a": turn % 2}}}))
+        sums.append(
+            f'{{"jsonrpc": "2.0", "id": {turn}, "result": {{"content": [{{"type": "text", "text": "{turn}!"}}]}}}}'
+        )
+        said.append({"role": "assistant", "tool_calls": [{**function, "type": "function"}]})
+        said.append({"role": "tool", "tool_call_id": f"i{turn}", "content": f"{turn}!"})
+        model.append(json.dumps({"model": "m", "messages": said}))
+        model += [f"data: {json.dumps(END)}", "data: [DONE]"]
+        said.append({"role": "assistant", "content": "ok"})
+
+    def log(name: str, lines: Sequence[str], seconds: Sequence[int]) -> Path:
+        stamp = "2025-12-01T10:00:{:02} " if name in timed else ""
+        told = (stamp.format(second) + line for line, second in zip(lines, seconds, strict=True))
+        return written(tmp_path, f"{name}.log", "\n".join(told))
+
+    paths = [
+        log("model", model, [10 * turn + at for turn in range(3) for at in (0, 1, 2, 5, 6, 7)]),
+        log("sums", sums, [10 * turn + at for turn in range(3) for at in (3, 4)]),
+    ]
+    os.utime(paths[0], (1, 1))
+    imported = import_files(store, sorted(paths, key=lambda path: path.stem != first), Redactor())
+    records = [record for record, _ in store.session_records(imported.id)]
+    marks = {"request": "asks ", "end": "said ", "frame": "frame "}
+    assert "".join(marks.get(each.draft.kind, "") for each in records) == "asks said frame frame asks said " * 3
+    assert {(each.draft.wire == "llm", each.mono_ns is None) for each in records if each.draft.kind != "link"} == {
+        (True, "model" not in timed),
+        (False, "sums" not in timed),
+    }
+    links = [json.loads(each.draft.data) for each in records if each.draft.kind == "link"]
+    frames = [each.seq for each in records if each.draft.kind == "frame"]
+    joined = [(link["call"], link["span"]["seq"]) for link in links if link["relation"] in {"sent", "answered"}]
+    calls = sorted({link["call"] for link in links if link["relation"] == "asked"})
+    assert sorted(joined) == [(call, seq) for call, seq in zip(sorted(calls * 2), frames, strict=True)]
+    assert not imported.notices
+
+
+def test_a_log_without_times_to_which_nothing_belongs_is_told_as_such(store: Store, tmp_path: Path) -> None:
+    timed = written(tmp_path, "model.log", f"2025-12-01T10:00:00 {json.dumps(CHAT)}\n")
+    imported = import_files(store, [written(tmp_path, "sums.log", json.dumps(ASK)), timed], Redactor())
+    assert imported.notices == (
+        "sums.log without times: nothing in it belongs to what they have, and so it stands behind the others.",
+    )
+    assert [r.draft.wire for r, _ in store.session_records(imported.id)] == ["llm", "llm", "mcp"]
+
+
+def test_a_time_that_no_database_holds_is_left_out_with_a_word_and_what_told_it_is_kept(
+    store: Store, tmp_path: Path
+) -> None:
+    late = entry("https://api.deepseek.com/v1/chat/completions", CHAT, "{}", "9999-12-31T23:59:59.999-05:00")
+    later = entry("https://api.deepseek.com/v1/chat/completions", CHAT, "{}", "9999-12-31T23:59:59.999Z")
+    imported = import_files(store, [written(tmp_path, "late.har", archive(late, later))], Redactor())
+    assert sum("2099" in notice for notice in imported.notices) == 1
+    assert {record.mono_ns for record, _ in store.session_records(imported.id)} == {None}
+    assert not store.notices
+
+
+def test_an_import_of_which_nothing_can_be_kept_is_an_error_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
+    path = written(tmp_path, "x.har", archive(entry("https://api.deepseek.com/v1/chat/completions", CHAT, "{}")))
+    full = "CREATE TRIGGER t BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'not here'); END"
+    store.run(lambda connection: connection.execute(full).fetchall())
+    with pytest.raises(TuiHostError, match="nothing of it could be kept"):
+        import_files(store, [path], Redactor())
+    assert store.notices == ["something could not be kept: not here"]
+    assert not store.sessions.list()
+
+
+def test_a_call_is_joined_with_the_model_that_asked_for_it_where_each_direction_of_the_server_has_its_file(
+    store: Store, tmp_path: Path
+) -> None:
+    function = {"index": 0, "id": "i1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
+    told: list[JSON] = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [function]},
+        {"role": "tool", "tool_call_id": "i1", "content": "11"},
+    ]
+    model: list[str] = [json.dumps(CHAT), f"data: {json.dumps(piece)}", "data: [DONE]"]
+    model += [json.dumps({"model": "m", "messages": told}), f"data: {json.dumps(END)}", "data: [DONE]"]
+    result = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "11"}]}}
+    paths = [
+        written(tmp_path, "model.log", "\n".join(model)),
+        written(tmp_path, "sums.in.log", json.dumps(ASK)),
+        written(tmp_path, "sums.out.log", json.dumps(result)),
+    ]
+    imported = import_files(store, paths, Redactor())
+    records = [record for record, _ in store.session_records(imported.id)]
+    links = [json.loads(each.draft.data) for each in records if each.draft.kind == "link"]
+    assert {link["relation"] for link in links} == {"asked", "sent", "answered", "told"}
+    frames = [each.draft for each in records if each.draft.kind == "frame"]
+    assert [(each.connection, each.direction, each.malformed) for each in frames] == [
+        ("sums#1", "out", None),
+        ("sums#1", "in", None),
+    ]
+    assert not imported.notices
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
+def test_the_database_itself_is_refused_before_it_is_opened(store: Store, tmp_path: Path, ending: str) -> None:
+    """To close it would give up the locks by which SQLite holds it."""
+    own = store.path.with_name(store.path.name + ending)
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(own)
+    with pytest.raises(TuiHostError, match="the database itself"):
+        import_files(store, [link], Redactor())
+    assert is_held(store.path)

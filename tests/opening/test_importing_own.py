@@ -1,0 +1,223 @@
+"""Our own exports and logs brought in as sessions: they come out again line for line, are joined, and a broken line is named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.capture.captured import CHAT
+from tests.capture.drafts import any_draft, frame
+from tests.opening.imports import GOLDEN, SESSION, exported, info, made, recorded, written
+from tui_host.capture.link import Link, Span
+from tui_host.capture.record import Draft, Head, Place
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.store import Store
+from tui_host.errors import TuiHostError
+from tui_host.opening.importing import import_files
+
+
+def test_a_session_comes_out_again_line_for_line_also_where_it_is_already_and_is_listed_as_an_import(
+    store: Store,
+) -> None:
+    first = import_files(store, [GOLDEN], Redactor())
+    second = import_files(store, [GOLDEN], Redactor())
+    assert first.id == SESSION
+    assert second.id != first.id
+    assert exported(store, first.id) == exported(store, second.id) == GOLDEN.read_bytes()
+    assert {each.listed_source for each in store.sessions.list()} == {"import"}
+    assert store.chain(first.id, "c1").call == "c1"
+
+
+def test_what_several_captures_and_other_sessions_have_of_it_comes_out_in_the_same_order(
+    store: Store, there: Store, tmp_path: Path
+) -> None:
+    own, other = SESSION, "20261121-134501-other"
+    call = frame(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n', session=own)
+    plain = frame(b'{"jsonrpc":"2.0","method":"x"}\n')
+    theirs = frame(session=other, connection="math#1")
+    request = Draft(
+        wire="llm", kind="request", peer="demo", direction="out", exchange="x1", place=call.place, data=b"{}"
+    )
+    failed = [
+        Draft(wire="llm", kind=kind, peer="demo", direction="in", exchange="x1", place=call.place)
+        for kind in ("error",)
+    ]
+    retried = [
+        Draft(wire="llm", kind="request", peer="demo", direction="out", exchange="x2", place=call.place, data=b"{}")
+    ]
+    # in the first capture the session used no server, so that the second one's preamble comes first of all
+    recorded(there, "b-capture", [request, *failed, *retried])
+    recorded(there, "a-capture", [plain, theirs, plain, call, plain, theirs, plain])
+    made(there, info())
+    before = exported(there, own)
+    assert before.count(b'"preamble":true') == 2
+
+    again = import_files(store, [written(tmp_path, "own.jsonl", before)], Redactor())
+    assert exported(store, again.id) == before
+
+
+def test_what_a_tap_recorded_comes_out_again_line_for_line_and_stays_a_tap_of_one_capture(
+    store: Store, there: Store, tmp_path: Path
+) -> None:
+    recorded(there, SESSION, [frame(session=SESSION, turn=None), frame(session=SESSION, turn=None, direction="in")])
+    made(there, info("tap"))
+    text = exported(there, SESSION)
+    path = written(tmp_path, "tap.jsonl", text)
+    for name in (SESSION, f"{SESSION}~2"):
+        assert import_files(store, [path], Redactor()).id == name
+        assert exported(store, name) == text
+        found = store.find_session(name)
+        assert (found.source, found.listed_source) == ("tap", "import")
+        assert [record.capture for record, _ in store.session_records(name)] == [name] * 2
+
+
+@given(st.lists(any_draft, min_size=1, max_size=12))
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_records_survive_export_and_import(tmp_path: Path, drafts: list[Draft]) -> None:
+    number = sum(1 for _ in tmp_path.iterdir())
+    there, here = (Store.open(tmp_path / f"{name}{number}" / "tui-host.db") for name in ("there", "here"))
+    try:
+        recorded(there, "c1", [*drafts, frame(session=SESSION)])
+        made(there, info())
+        before = exported(there, SESSION)
+        again = import_files(here, [written(tmp_path, f"{number}.jsonl", before)], Redactor())
+        assert exported(here, again.id) == before
+    finally:
+        there.close()
+        here.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b'{"capture":"c1"', "this is not a record: it is no JSON from its character 16 on"),
+        (b"stray words", "this is not a record: it is no JSON"),
+        (b"stray \xff words", "this is not a record: it is no text"),
+        (b'{"capture":"c1","seq":9}', "this is not a record: it has no "),
+        (b'{"tui_host":1,"session":', "this is not a session's line: it is no JSON from its character 25 on"),
+        (
+            b'{"capture":"../c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"end"}',
+            "the capture's id is none",
+        ),
+        (b'{"capture":"c1","seq":-9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"end"}', "seq"),
+        (
+            b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45:01Z","mono":99999999999999999999,"wire":"llm","kind":"end"}',
+            "range",
+        ),
+        (
+            b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"run"}',
+            "its kind is none that is known",
+        ),
+        (b'{"capture":"c1","seq":9,"time":"soon","wire":"llm","kind":"end"}', "a record: its time is no time"),
+        (b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45","wire":"llm","kind":"end"}', "its time has no time zone"),
+        (b'{"capture":"c1","wire":"host","kind":"end","direction":"up"}', "its direction is none that is known"),
+        (b'{"capture":"c1","wire":"host","kind":"end","data":"="}', "a record: its data is no base64"),
+        (b'{"capture":"c1","wire":"host","kind":7}', "a record: its kind is no text"),
+        (b'{"wire":"llm","kind":"end","head":{"headers":[["a"]]}}', "a header in it is no name with a value"),
+        pytest.param(b'{"seq":' + b"9" * 5000 + b"}", "a record: a number in it is too long", id="many digits"),
+        (b"[]", "a record: it is no object"),
+        ('{"capture":"中文" "seq":9}'.encode(), "this is not a record: it is no JSON from its character 17 on"),
+        (b'{"tui_host":1,"session":{}}', "not a session's line"),
+        (
+            b'{"tui_host":1,"session":{"id":"s","source":"tap","turns":0,"title":"","created":"soon"}}',
+            "this is not a session's line: its created is no time",
+        ),
+        (GOLDEN.read_bytes().splitlines()[-1], "seq does not grow"),
+        (b"[" * 100_000, "this is not a record: it is nested too deeply"),
+    ],
+)
+def test_a_line_that_is_no_record_is_named_and_nothing_stays(
+    store: Store, tmp_path: Path, line: bytes, words: str
+) -> None:
+    path = written(tmp_path, "own.jsonl", GOLDEN.read_bytes() + line + b"\n")
+    with pytest.raises(TuiHostError) as error:
+        import_files(store, [path], Redactor())
+    assert words in error.value.what
+    assert "Error" not in error.value.what
+    assert error.value.where == "own.jsonl, line 19"
+    assert not store.sessions.list()
+    assert not store.read("SELECT 1 FROM captures")
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_cut(
+    store: Store, there: Store, tmp_path: Path, files: int
+) -> None:
+    function = {"index": 0, "id": "i", "function": {"name": "math__add", "arguments": "{}"}}
+    piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
+    stream = f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n".encode()
+    call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{}}}\n'
+    url = Head(method="POST", url="http://127.0.0.1:9/v1/chat/completions")
+    asked = Draft(wire="llm", kind="request", peer="demo", exchange="x1", direction="out", head=url)
+    texts: list[bytes] = []
+    for name, drafts in {
+        "20261121-134501-model": [
+            replace(asked, data=json.dumps(CHAT).encode()),
+            replace(asked, kind="response", head=Head(status=200), direction="in"),
+            replace(asked, kind="chunk", head=None, data=stream, direction="in"),
+            replace(asked, kind="end", head=None, data=b'{"reason": "complete"}', direction="in"),
+        ],
+        "20261121-134501-serve": [frame(call, session=None), frame(b"[]\n" * 20, session=None)],
+    }.items():
+        recorded(there, name, [replace(draft, place=Place(session=name)) for draft in drafts])
+        made(there, info("tap", name))
+        texts.append(exported(there, name))
+    texts[1] = texts[1][:-30]
+    told = ["tap{}.jsonl ends within a line: it is read up to there."]
+    if files == 1:  # in which each of two taps was killed
+        texts = [b"".join((texts[0], texts[0].splitlines()[-1][:50], b"\n", texts[1]))]
+        told.append("tap{}.jsonl has 1 line broken off before another session begins: left out.")
+    paths = [written(tmp_path, f"tap{number}.jsonl", text) for number, text in enumerate(texts)]
+    if files == 2:  # the story's export, and a tap's own log
+        paths.append(written(tmp_path, "again.jsonl", texts[0]))
+    imported = import_files(store, paths, Redactor())
+    assert len([r for r, _ in store.session_records(imported.id) if r.draft.kind == "request"]) == 1
+    assert imported.notices == tuple(words.format(files - 1) for words in told)
+    links = [json.loads(r.draft.data) for r, _ in store.session_records(imported.id) if r.draft.kind == "link"]
+    assert [link["relation"] for link in links] == ["asked", "sent"]
+
+
+def test_a_file_cannot_add_to_a_capture_of_this_machine(store: Store, tmp_path: Path) -> None:
+    recorded(store, "c1", [frame(session="20261121-134501-here1"), frame()])
+    before = [record.draft.data for record in store.records(capture="c1")]
+    imported = import_files(store, [GOLDEN], Redactor())
+    assert [record.draft.data for record in store.records(capture="c1")] == before
+    assert {record.capture for record, _ in store.session_records(imported.id)} == {"c1~2"}
+    assert exported(store, imported.id) == GOLDEN.read_bytes()
+
+
+def test_a_session_of_ours_tells_its_chat_with_its_own_turns_calls_and_decisions(
+    store: Store, there: Store, tmp_path: Path
+) -> None:
+    step = Place(session=SESSION, turn=3, step=1)
+    call = Place(session=SESSION, turn=3, step=1, call="3.1.1")
+    url = Head(method="POST", url="http://127.0.0.1:9/v1/chat/completions")
+    function = {"index": 0, "id": "i", "function": {"name": "math__add", "arguments": "{}"}}
+    piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
+    stream = f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n".encode()
+    link = Link(relation="asked", call="3.1.1", span=Span(exchange="x1"), server="math", tool="add")
+    decision = b'{"server":"math","tool":"add","decision":"rejected","by":"person","words":"rejected by you"}'
+    model = Draft(wire="llm", kind="request", peer="demo", exchange="x1", place=step)
+    recorded(
+        there,
+        "c1",
+        [
+            replace(model, head=url, data=json.dumps(CHAT).encode(), direction="out"),
+            replace(model, kind="response", head=Head(status=200, headers=(("content-type", "text/event-stream"),))),
+            replace(model, kind="chunk", data=stream, direction="in"),
+            replace(model, kind="end", data=b'{"reason": "complete"}', direction="in"),
+            Draft(wire="host", kind="link", place=call, data=link.to_bytes()),
+            Draft(wire="host", kind="decision", place=call, data=decision),
+        ],
+    )
+    made(there, info())
+    imported = import_files(store, [written(tmp_path, "own.jsonl", exported(there, SESSION))], Redactor())
+    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert [(item["item"], item["turn"]) for item in items] == [("user", 3), ("call", 3)]
+    told = ("call", "server", "tool", "state", "by", "words")
+    assert [items[1][name] for name in told] == ["3.1.1", "math", "add", "rejected", "person", "rejected by you"]

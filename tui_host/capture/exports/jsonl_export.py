@@ -1,0 +1,279 @@
+"""Sessions as JSON lines, whole: written, and read back record by record. Source: DESIGN, Contract, Record lines."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
+from tui_host.capture.session_summary import SessionInfo, rfc3339
+from tui_host.capture.store.imported_names import own_name
+from tui_host.errors import JSON, TuiHostError
+
+FORMAT = 1
+_WITH_DATA = frozenset(("request", "chunk", "frame", "line", "decision", "link"))
+_WIRES: Mapping[str, Wire] = {"llm": "llm", "mcp": "mcp", "stderr": "stderr", "host": "host"}
+_KINDS: Mapping[str, Kind] = {
+    "request": "request",
+    "response": "response",
+    "chunk": "chunk",
+    "end": "end",
+    "error": "error",
+    "frame": "frame",
+    "line": "line",
+    "decision": "decision",
+    "link": "link",
+}
+_DIRECTIONS: Mapping[str, Direction] = {"out": "out", "in": "in"}
+
+_ESCAPED = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
+"""What a terminal acts on, a reader of lines may split at, or UTF-8 cannot say; JSON's own escapes cover the rest."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_Known = TypeVar("_Known")
+
+
+def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
+    """A session's lines, each with its line end.
+
+    Args:
+        session: For the first line.
+        records: In order; True with those of the connections' preamble.
+    """
+    yield session_line(session)
+    for record, is_preamble in records:
+        yield record_line(record, is_preamble=is_preamble)
+
+
+def session_line(session: SessionInfo) -> bytes:
+    """The line that begins a session."""
+    return _line({"tui_host": FORMAT, "session": _session(session)})
+
+
+def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
+    """One record as a line."""
+    draft = record.draft
+    place = draft.place
+    value: dict[str, JSON] = {
+        "capture": own_name(record.capture),
+        "seq": record.seq,
+        "time": rfc3339(record.time_ns),
+        "mono": record.mono_ns,
+        "turn": place.turn,
+        "step": place.step,
+        "wire": draft.wire,
+        "peer": draft.peer or None,
+        "connection": draft.connection,
+        "direction": draft.direction,
+        "kind": draft.kind,
+        "exchange": draft.exchange,
+        "call": place.call,
+        "head": None if draft.head is None else _head(draft.head),
+    }
+    if draft.data or draft.kind in _WITH_DATA:
+        value["data"] = base64.b64encode(draft.data).decode("ascii")
+        value["text"] = _text(draft)
+    value["encoding"] = draft.encoding
+    value["malformed"] = draft.malformed
+    value["redacted"] = [
+        {"where": each.where, "name": each.name, "length": each.length} for each in draft.redacted
+    ] or None
+    value["preamble"] = True if is_preamble else None
+    return _line(value)
+
+
+def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
+    """The record of a line, and whether it is part of a preamble.
+
+    Args:
+        line: As `record_line` wrote it; fields that are not known are passed over.
+        session: The session that records with a turn belong to.
+
+    Raises:
+        TuiHostError: It is not a record's line.
+    """
+    try:
+        value = load_line(line)
+        if not isinstance(value, Mapping):
+            raise TypeError("it is no object")  # noqa: TRY301 - told below, with the line
+        return _record(value, session), value.get("preamble") is True
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        where = line[:60].decode("utf-8", "replace")
+        raise TuiHostError(f"this is not a record: {in_words(error)}", where, "export it again") from error
+
+
+def load_line(line: bytes) -> JSON:
+    """What a line says as JSON.
+
+    Raises:
+        ValueError: It is none, or has a number of more digits than Python computes with.
+        RecursionError: It goes deeper than a parser may.
+    """
+    try:
+        value: JSON = json.loads(line)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError as error:
+        raise ValueError("a number in it is too long") from error
+    return value
+
+
+def read_time(value: Mapping[str, JSON], name: str) -> int:
+    """The nanoseconds since 1970 that a member tells as a time.
+
+    Raises:
+        ValueError: It tells none; in words for a person.
+    """
+    try:
+        moment = datetime.fromisoformat(_required_text(value, name))
+    except ValueError as error:
+        raise ValueError(f"its {name} is no time") from error
+    if moment.tzinfo is None:
+        raise ValueError(f"its {name} has no time zone")
+    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def in_words(error: Exception) -> str:
+    """What is wrong with a line, for a person."""
+    match error:
+        case UnicodeDecodeError():
+            return "it is no text"
+        case json.JSONDecodeError():
+            return f"it is no JSON from its character {error.pos + 1} on" if error.pos else "it is no JSON"
+        case RecursionError():
+            return "it is nested too deeply"
+        case _:
+            return f"{error}"
+
+
+def _line(value: Mapping[str, JSON]) -> bytes:
+    present = {name: item for name, item in value.items() if item is not None}
+    text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode() + b"\n"
+
+
+def _session(session: SessionInfo) -> Mapping[str, JSON]:
+    return {
+        "id": own_name(session.id),
+        "title": session.title,
+        "created": session.created,
+        "updated": session.updated,
+        "turns": session.turns,
+        "source": session.source,
+        "model": session.model,
+        "protocol": session.protocol,
+    }
+
+
+def _head(head: Head) -> Mapping[str, JSON]:
+    value: dict[str, JSON] = {
+        "method": head.method,
+        "url": head.url,
+        "status": head.status,
+        "headers": [[name, item] for name, item in head.headers],
+    }
+    return {name: item for name, item in value.items() if item is not None}
+
+
+def _text(draft: Draft) -> str | None:
+    if draft.encoding is not None:
+        return None
+    try:
+        return draft.data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _record(value: Mapping[str, JSON], session: str | None) -> Record:
+    turn, call = _number_or_none(value, "turn"), _text_or_none(value, "call")
+    draft = Draft(
+        wire=_one_of(_WIRES, value, "wire"),
+        kind=_one_of(_KINDS, value, "kind"),
+        peer=_text_or_none(value, "peer") or "",
+        direction=None if _text_or_none(value, "direction") is None else _one_of(_DIRECTIONS, value, "direction"),
+        place=Place(
+            session=None if turn is None and call is None else session,
+            turn=turn,
+            step=_number_or_none(value, "step"),
+            call=call,
+        ),
+        connection=_text_or_none(value, "connection"),
+        exchange=_text_or_none(value, "exchange"),
+        head=_parsed_head(value.get("head")),
+        data=_data(value),
+        encoding=_text_or_none(value, "encoding"),
+        malformed=_text_or_none(value, "malformed"),
+        redacted=tuple(map(_redaction, _sequence(value.get("redacted")))),
+    )
+    return Record(
+        capture=_required_text(value, "capture"),
+        seq=_number_or_none(value, "seq") or 0,
+        time_ns=read_time(value, "time"),
+        mono_ns=_number_or_none(value, "mono"),
+        draft=draft,
+    )
+
+
+def _parsed_head(value: JSON) -> Head | None:
+    if not isinstance(value, Mapping):
+        return None
+    pairs = [tuple(map(str, _sequence(pair))) for pair in _sequence(value.get("headers"))]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError("a header in it is no name with a value")
+    return Head(
+        method=_text_or_none(value, "method"),
+        url=_text_or_none(value, "url"),
+        status=_number_or_none(value, "status"),
+        headers=tuple((name, item) for name, item in pairs),
+    )
+
+
+def _redaction(value: JSON) -> Redaction:
+    if not isinstance(value, Mapping):
+        raise TypeError("a redaction in it is no object")
+    return Redaction(
+        where="head" if value.get("where") == "head" else "data",
+        name=_required_text(value, "name"),
+        length=_number_or_none(value, "length") or 0,
+    )
+
+
+def _data(value: Mapping[str, JSON]) -> bytes:
+    try:
+        return base64.b64decode(_text_or_none(value, "data") or "", validate=True)
+    except ValueError as error:
+        raise ValueError("its data is no base64") from error
+
+
+def _one_of(known: Mapping[str, _Known], value: Mapping[str, JSON], name: str) -> _Known:
+    found = known.get(_required_text(value, name))
+    if found is None:
+        raise ValueError(f"its {name} is none that is known")
+    return found
+
+
+def _sequence(value: JSON) -> Sequence[JSON]:
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+
+
+def _required_text(value: Mapping[str, JSON], name: str) -> str:
+    if name not in value:
+        raise TypeError(f"it has no {name}")
+    text = value[name]
+    if not isinstance(text, str):
+        raise TypeError(f"its {name} is no text")
+    return text
+
+
+def _text_or_none(value: Mapping[str, JSON], name: str) -> str | None:
+    text = value.get(name)
+    return text if isinstance(text, str) else None
+
+
+def _number_or_none(value: Mapping[str, JSON], name: str) -> int | None:
+    number = value.get(name)
+    return number if isinstance(number, int) and not isinstance(number, bool) else None

@@ -1,0 +1,293 @@
+"""A session as Markdown: the conversation, and under each step its requests, responses and frames as text.
+
+Foreign text stands in quotes and fences that nothing in it can end (a quote ends whatever was left open in it), so that
+what a model or server said never looks like what the host says of it. In a line it is code, or, in the heading, words without markup.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TypeAlias
+
+from tui_host.capture.content_codings import encoding_of
+from tui_host.capture.frames.frame_heads import frame_head
+from tui_host.capture.http.decoded_body import PlainBody
+from tui_host.capture.http.exchange_end import missing_in_words, read_ending
+from tui_host.capture.record import MISSING, Draft, Record
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.visible import visible
+from tui_host.errors import JSON
+
+Item: TypeAlias = Mapping[str, JSON]
+StepKey: TypeAlias = tuple[int, int]
+
+_BREAK = re.compile(r"\r\n|\r|\n")
+_PIECE = 1 << 12
+"""Bytes that are decoded at a time: of the piece in which a fault is, nothing is had."""
+_MARKUP = re.compile(r"[\\`*_\[\]<>!|~#&$]|:(?=//)|(?<=\bwww)\.|@(?=\w)")
+"""What begins markup or a link in a line, with what may end one."""
+_TICKS = re.compile(r"`+")
+
+
+@dataclass(slots=True)
+class _Wires:
+    """A session's records, sorted into steps."""
+
+    steps: dict[StepKey, list[Record]] = field(default_factory=dict[StepKey, list[Record]])
+    preamble: list[Record] = field(default_factory=list[Record])
+    bodies: dict[tuple[str, str], list[bytes]] = field(default_factory=dict[tuple[str, str], list[bytes]])
+    framed: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def take(self, turn: int, step: int | None = None) -> list[Record]:
+        """The records of a step, or all that is left of a turn; each is given once."""
+        keys = [key for key in self.steps if key[0] == turn and step in {None, key[1]}]
+        return [record for key in keys for record in self.steps.pop(key)]
+
+
+def pieces(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
+    """The document, piece by piece.
+
+    Args:
+        session: For its head.
+        items: The chat's items as they are kept, in order; what cannot be read is left out.
+        records: The session's records in the order of its export; True with the preamble.
+    """
+    for block in _blocks(session, items, records):
+        yield f"{block}\n\n".encode("utf-8", "backslashreplace")
+
+
+def quote(text: str) -> str:
+    """Text as a block quote: whatever it leaves open ends with it."""
+    return "\n".join(f"> {line}".rstrip() for line in _BREAK.split(text))
+
+
+def fence(text: str, language: str = "") -> str:
+    """Text as a code block, with a fence longer than any in it."""
+    ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
+    end = "" if text.endswith("\n") else "\n"
+    return f"{ticks}{language}\n{text}{end}{ticks}"
+
+
+def words(text: str) -> str:
+    """Text as words in a line, in which nothing is markup, and nothing acts or hides."""
+    return _MARKUP.sub(r"\\\g<0>", visible(" ".join(text.split())))
+
+
+def code(text: str) -> str:
+    """Text as code in a line."""
+    text = visible(" ".join(text.split()))
+    ticks = "`" * (1 + max(map(len, _TICKS.findall(text)), default=0))
+    space = " " if "`" in text else ""
+    return f"{ticks}{space}{text}{space}{ticks}" if text else ""
+
+
+def _blocks(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[Record, bool]]) -> Iterator[str]:
+    wires = _sorted(records)
+    yield f"# {words(session.title) or 'untitled'}"
+    yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {session.created}"
+    for turn, of_turn in groupby(_placed(items), lambda placed: placed[0][0]):
+        yield f"## Turn {turn}"
+        for step, of_step in groupby(of_turn, lambda placed: placed[0][1]):
+            if step:
+                yield f"### Step {step}"
+            for _, item in of_step:
+                yield from _item(item, session.user)
+            if step:
+                yield from _traffic(wires, wires.take(turn, step))
+        yield from _traffic(wires, wires.take(turn))
+    for turn in sorted({key[0] for key in wires.steps}):
+        yield f"## Turn {turn}: on the wires"
+        yield from _traffic(wires, wires.take(turn))
+    if wires.preamble:
+        yield "## Before: how the servers were connected"
+        yield from _traffic(wires, wires.preamble)
+
+
+def _sorted(records: Iterable[tuple[Record, bool]]) -> _Wires:
+    wires = _Wires()
+    place: StepKey = (0, 0)
+    for record, is_preamble in records:
+        draft = record.draft
+        exchange = (record.capture, draft.exchange or "")
+        if draft.kind == "chunk":
+            wires.bodies.setdefault(exchange, []).append(draft.data)
+            continue
+        if draft.kind == "request" and draft.malformed == MISSING:
+            wires.unasked.add(exchange)
+        if draft.kind == "frame" and draft.exchange:
+            wires.framed.add(exchange)
+        if is_preamble:
+            wires.preamble.append(record)
+            continue
+        if draft.place.turn is not None:  # what has no place of its own stands where it came
+            place = (draft.place.turn, draft.place.step or 0)
+        wires.steps.setdefault(place, []).append(record)
+    return wires
+
+
+def _placed(items: Iterable[str]) -> Iterator[tuple[StepKey, Item]]:
+    """Items with turn and step; a note stands in the step where it was made."""
+    place: StepKey = (0, 0)
+    for item in _read(items):
+        turn = _number(item, "turn") or place[0]
+        step = _number(item, "step") or (place[1] if turn == place[0] else 0)
+        place = (turn, step)
+        yield place, item
+
+
+def _read(items: Iterable[str]) -> Iterator[Item]:
+    for text in items:
+        try:
+            value: JSON = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, Mapping):
+            yield value
+
+
+def _item(item: Item, user: str) -> Iterator[str]:
+    match item.get("item"):
+        case "user":
+            yield f"**{user}**"
+            yield quote(_text(item, "text"))
+        case "answer":
+            if thinking := _text(item, "thinking"):
+                yield "**Model**, thinking"
+                yield quote(thinking)
+            if (answer := _text(item, "text")).strip():
+                yield "**Model**"
+                yield quote(answer)
+            if (state := _text(item, "state")) not in {"", "done"}:
+                yield f"The answer is not complete: {code(state)}"
+        case "call":
+            yield from _call(item)
+        case "note":
+            yield "**Host**"
+            yield quote(" · ".join(text for name in ("where", "what", "remedy") if (text := _text(item, name))))
+        case _:
+            return
+
+
+def _call(item: Item) -> Iterator[str]:
+    server, tool = _text(item, "server"), _text(item, "tool")
+    decided = _text(item, "words") or _text(item, "state")
+    yield f"**Call** {code(f'{server}.{tool}' if server else tool)} · {code(decided)}"
+    asked, sent = _text(item, "asked"), _text(item, "sent")
+    yield fence(asked, "json")
+    if sent not in {"", asked}:
+        yield "What was sent instead:"
+        yield fence(sent, "json")
+    if result := _text(item, "result"):
+        yield "Its result:"
+        yield fence(result)
+
+
+def _traffic(wires: _Wires, records: Sequence[Record]) -> Iterator[str]:
+    for said_by, group in groupby(records, lambda record: record.draft.peer if record.draft.kind == "line" else ""):
+        if said_by:
+            lines = b"".join(record.draft.data for record in group)
+            yield f"**{code(said_by)} standard error**"
+            yield fence(lines.decode("utf-8", "backslashreplace"))
+        else:
+            for record in group:
+                yield from _record(wires, record)
+
+
+def _record(wires: _Wires, record: Record) -> Iterator[str]:
+    draft = record.draft
+    exchange = (record.capture, draft.exchange or "")
+    head = draft.head
+    match draft.kind:
+        case "request":
+            line = f"{head.method} {head.url or ''}" if head is not None and head.method else ""
+            yield f"{_way(draft)} request {code(line)}".rstrip() + _malformed(draft)
+            if exchange not in wires.framed:
+                yield from _body(draft.data, draft.encoding)
+        case "response":
+            status = str(head.status) if head is not None and head.status else ""
+            yield f"{_way(draft)} response {code(status)}".rstrip() + _malformed(draft)
+            if exchange not in wires.framed:
+                encoding = encoding_of(head.headers if head else ())
+                yield from _body(b"".join(wires.bodies.get(exchange, ())), encoding)
+        case "end" if read_ending(draft.data).reason == MISSING:
+            yield f"{_way(draft)} {missing_in_words(len(wires.unasked & wires.bodies.keys()))}"
+        case "error":
+            ending = read_ending(draft.data)
+            yield f"{_way(draft)} failed: {code(f'{ending.reason} {ending.error}')}"
+        case "frame":
+            frame = frame_head(draft.data)
+            number = f" #{frame.id}" if frame.id else ""
+            yield f"{_way(draft)} {code((frame.method or frame.kind) + number)}{_malformed(draft)}"
+            yield from _body(draft.data, draft.encoding)
+        case "decision":
+            yield f"**Decision** {code(_decision(draft.data))}"
+        case _:
+            return  # a link joins what stands here already; an end says nothing more
+
+
+def _way(draft: Draft) -> str:
+    return f"**host → {code(draft.peer)}**" if draft.direction == "out" else f"**{code(draft.peer)} → host**"
+
+
+def _malformed(draft: Draft) -> str:
+    if draft.malformed == MISSING:
+        return f" · {MISSING}"
+    return f" · malformed: {code(draft.malformed)}" if draft.malformed else ""
+
+
+def _decision(data: bytes) -> str:
+    try:
+        value: JSON = json.loads(data)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(value, Mapping):
+        return ""
+    return " · ".join(
+        text
+        for text in (
+            f"{_text(value, 'server')}.{_text(value, 'tool')}",
+            _text(value, "words"),
+            _text(value, "decision"),
+        )
+        if text
+    )
+
+
+def _body(data: bytes, encoding: str | None) -> Iterator[str]:
+    if not data:
+        return
+    body, problem = _decoded(data, encoding)
+    if problem:
+        yield f"{len(data)} bytes{', shown as far as they can be read' if body else ' that cannot be shown as text'}: {code(problem)}"
+    if problem and not body:
+        return
+    text = body.decode("utf-8", "backslashreplace")
+    yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")
+
+
+def _decoded(data: bytes, encoding: str | None) -> tuple[bytes, str]:
+    """What of a body can be read, and why that is not all of it."""
+    body = PlainBody()
+    found: list[bytes] = []
+    for start in range(0, len(data), _PIECE):
+        plain = body.feed(data[start : start + _PIECE], encoding)
+        if plain is None:
+            break
+        found.append(plain)
+    body.finish()
+    return b"".join(found), body.problem
+
+
+def _text(item: Item, name: str) -> str:
+    value = item.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _number(item: Item, name: str) -> int:
+    value = item.get(name)
+    return value if isinstance(value, int) else 0

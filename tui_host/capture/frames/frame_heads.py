@@ -1,0 +1,291 @@
+"""The heads of JSON-RPC frames out of their bytes. Nothing here raises, whatever the bytes are.
+
+Source: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. A frame is parsed whole where that is cheap. A larger one is skimmed: its first
+64 KB and its end are read, what lies between is taken on trust (threats.md, PRO-01, PRO-02 and PRO-06).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_host.capture.frames.frame_summary import words_of_error, words_of_request, words_of_result
+from tui_host.capture.json.depth import LEVELS, is_deeper
+from tui_host.capture.json.narrowing import WORDS, clean, mapping
+from tui_host.capture.json.scalar_scan import Path, skim
+from tui_host.errors import JSON
+
+FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
+
+WHOLE = 2 << 20
+"""Bytes up to which a frame is parsed whole, if it has no more than `NODES` values."""
+NODES = 20_000
+_MARGIN = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameHead:
+    """What a row and the correlation need of a frame; everything is empty that the frame does not have.
+
+    Attributes:
+        kind: What it is; `malformed` if it is no JSON-RPC message.
+        method: The method of a request or notification.
+        id: The id, as JSON text.
+        progress_token: The token of a progress notification, or the one a request gives for its progress, as JSON text.
+        request_id: The id that a cancellation names, as JSON text.
+        is_error: It is an error, or a result that has `isError`, be that no boolean as it must be.
+        name: `params.name`: the tool, or the prompt.
+        words: A short form of what it says, one line; `frame_head` alone looks for it.
+        reason: Why it is malformed, or what is odd about it.
+    """
+
+    kind: FrameKind
+    method: str = ""
+    id: str = ""
+    progress_token: str = ""
+    request_id: str = ""
+    is_error: bool = False
+    name: str = ""
+    words: str = ""
+    reason: str = ""
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers a request."""
+        return self.kind in {"result", "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A line that was read once, for all who act on it.
+
+    Attributes:
+        head: What correlation needs of it, without words.
+        value: What it says; None where it is no JSON, or too large to be read for its head alone.
+    """
+
+    head: FrameHead
+    value: JSON = None
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is one message."""
+        return self.head.kind not in {"malformed", "batch"}
+
+
+def read_frame(line: bytes) -> Frame:
+    """One message, or a line that should be one; its line end may be there."""
+    return _read(line, lambda _: "")
+
+
+def made_frame(value: JSON) -> Frame:
+    """What stands in a line that need not be read again: it is about to be written, or someone has read it."""
+    return Frame(_of_value(value, ""), value)
+
+
+def frame_head(line: bytes) -> FrameHead:
+    """The head of one message, or of a line that should be one, with its words: for those who read what was recorded."""
+    return _read(line, _words).head
+
+
+def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        return Frame(_malformed(line, f"not UTF-8 at byte {error.start}"))
+    size = len(line)
+    if size > NODES and (size > WHOLE or sum(line.count(mark) for mark in (b"{", b"[", b",")) > NODES):
+        found = _of_skimmed(line)
+        if found is not None:
+            return Frame(found)
+    if size > LEVELS and is_deeper(text, LEVELS):
+        return Frame(_malformed(line, "nested too deeply to be read"))
+    try:
+        value: JSON = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        reason = f"not JSON: {error.msg} at character {error.pos}" if text.strip() else "an empty line"
+    except ValueError as error:
+        reason = str(error) if str(error).startswith("not JSON") else "a number is too long to be read"
+    else:
+        return Frame(_of_value(value, words(value)), value)
+    return Frame(_malformed(line, reason))
+
+
+def frames_in(body: bytes) -> list[bytes]:
+    """The messages in the body of a request or response: itself, or each member of a batch, as the bytes they are."""
+    stripped = body.strip()
+    if not stripped.startswith(b"["):
+        return [stripped] if stripped else []
+    try:
+        text = stripped.decode()
+        return [piece.encode() for piece in _members(text)] or [stripped]
+    except (ValueError, RecursionError):
+        return [stripped]
+
+
+def _members(text: str) -> Iterator[str]:
+    decode = json.JSONDecoder().raw_decode
+    at = 1
+    while True:
+        at = _after_space(text, at)
+        if text[at : at + 1] == "]":
+            return
+        start = at
+        _, at = decode(text, at)
+        yield text[start:at]
+        at = _after_space(text, at)
+        if text[at : at + 1] == ",":
+            at += 1
+        elif text[at : at + 1] != "]":
+            raise ValueError("a batch without an end")
+
+
+def _after_space(text: str, at: int) -> int:
+    while text[at : at + 1] in {" ", "\t", "\n", "\r"}:
+        at += 1
+    return at
+
+
+def _refuse(name: str) -> JSON:
+    raise ValueError(f"not JSON: {name} is no number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _words(value: JSON) -> str:
+    """What a message says, in the one line of a row."""
+    message = mapping(value)
+    method = message.get("method")
+    if isinstance(method, str):
+        return clean(words_of_request(method, mapping(message.get("params"))))
+    if "error" in message:
+        return clean(words_of_error(message["error"]))
+    return clean(words_of_result(mapping(message.get("result"))))
+
+
+def _of_value(value: JSON, words: str) -> FrameHead:
+    if isinstance(value, Mapping):
+        method = value.get("method")
+        if isinstance(method, str):
+            return _of_request(value, method, words)
+        if "error" in value or "result" in value:
+            return _of_answer(value, words)
+        return FrameHead(kind="malformed", id=_id(value.get("id")), reason="no method, no result and no error")
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if value:
+            return FrameHead(kind="batch", words=f"{len(value)} messages")
+        return FrameHead(kind="malformed", reason="an empty batch")
+    return FrameHead(kind="malformed", reason="not a JSON object")
+
+
+def _of_request(value: Mapping[str, JSON], method: str, words: str) -> FrameHead:
+    params = mapping(value.get("params"))
+    if method == "notifications/progress":
+        token = _id(params.get("progressToken"))
+    else:
+        token = _id(mapping(params.get("_meta")).get("progressToken"))
+    name = params.get("name")
+    identity = _id(value.get("id"))
+    is_request = "id" in value
+    is_broken = is_request and not identity
+    return FrameHead(
+        kind="malformed" if is_broken else "request" if is_request else "notification",
+        method=clean(method),
+        id=identity,
+        progress_token=token,
+        request_id=_id(params.get("requestId")) if method == "notifications/cancelled" else "",
+        name=clean(name) if isinstance(name, str) else "",
+        words=words,
+        reason="the id is neither text nor a number" if is_broken else "",
+    )
+
+
+def _of_answer(value: Mapping[str, JSON], words: str) -> FrameHead:
+    identity = _id(value.get("id"))
+    if "error" in value:
+        odd = "both a result and an error" if "result" in value else ""
+        return FrameHead(kind="error", id=identity, is_error=True, words=words, reason=odd)
+    result = value["result"]
+    flag = mapping(result).get("isError", False)
+    is_error = bool(flag)
+    if not identity:
+        reason = "an answer without an id"
+        return FrameHead(kind="malformed", is_error=is_error, words=words, reason=reason)
+    odd = "" if isinstance(flag, bool) else "isError is neither true nor false"
+    odd = odd if isinstance(result, Mapping) else "the result is not an object"
+    return FrameHead(kind="result", id=identity, is_error=is_error, words=words, reason=odd)
+
+
+def _id(value: JSON) -> str:
+    """An id as JSON text, empty for what cannot be one."""
+    if isinstance(value, str):
+        return clean(json.dumps(value[:WORDS], ensure_ascii=False))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)[:WORDS]
+    return json.dumps(value)[:WORDS] if isinstance(value, float) else ""
+
+
+def _malformed(line: bytes, reason: str) -> FrameHead:
+    """A frame that cannot be read, with what can be read at its beginning and end: an id wakes the one who waits for it."""
+    found = skim(line)
+    return FrameHead(
+        kind="malformed",
+        method=_text(found.get((b"", b"method"))),
+        id=_token_id(found.get((b"", b"id"))),
+        reason=reason,
+    )
+
+
+def _of_skimmed(line: bytes) -> FrameHead | None:
+    """The head of a frame too large to be parsed for it; None if its beginning and end do not tell."""
+    brackets = line[:_MARGIN].lstrip()[:1] + line[-_MARGIN:].rstrip()[-1:]
+    if brackets == b"[]":
+        return FrameHead(kind="batch", words="many messages")
+    if brackets != b"{}":
+        return None
+    found = skim(line)
+    identity = _token_id(found.get((b"", b"id")))
+    method = _text(found.get((b"", b"method")))
+    if method:
+        return FrameHead(
+            kind="request" if identity else "notification",
+            method=method,
+            id=identity,
+            progress_token=_progress_token(found, method),
+            request_id=_token_id(found.get((b"", b"params", b"requestId"))),
+            name=_text(found.get((b"", b"params", b"name"))),
+            words=_text(found.get((b"", b"params", b"name"))),
+        )
+    if identity and ((b"", b"result") in found or (b"", b"error") in found):
+        failed = (b"", b"error") in found
+        is_error = failed or bool(_value(found.get((b"", b"result", b"isError"))))
+        words = _text(found.get((b"", b"error", b"message")) or found.get((b"", b"result", b"content", b"", b"text")))
+        return FrameHead(kind="error" if failed else "result", id=identity, is_error=is_error, words=words)
+    return None
+
+
+def _progress_token(found: Mapping[Path, bytes], method: str) -> str:
+    meta = () if method == "notifications/progress" else (b"_meta",)
+    return _token_id(found.get((b"", b"params", *meta, b"progressToken")))
+
+
+def _text(token: bytes | None) -> str:
+    value = _value(token)
+    return clean(value) if isinstance(value, str) else ""
+
+
+def _token_id(token: bytes | None) -> str:
+    return _id(_value(token))
+
+
+def _value(token: bytes | None) -> JSON:
+    if token is None or token[:1] in b"{[":
+        return None
+    try:
+        value: JSON = json.loads(token, parse_constant=_refuse)
+    except ValueError:
+        return None
+    return value

@@ -1,0 +1,72 @@
+"""What a frame says, in the one line of a row. Foreign text, as it came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from tui_host.capture.json.narrowing import items, mapping, said, short
+from tui_host.errors import JSON
+
+_LISTS = {
+    "tools": "tools",
+    "resources": "resources",
+    "resourceTemplates": "resource templates",
+    "prompts": "prompts",
+}
+
+
+def words_of_request(method: str, params: Mapping[str, JSON]) -> str:
+    """What a request or notification is about: the tool and its arguments, how far something is, what is logged."""
+    match method:
+        case "tools/call":
+            return f"{said(params.get('name'))} {short(params.get('arguments', {}))}"
+        case "notifications/progress":
+            total = f"/{said(params['total'])}" if "total" in params else ""
+            return f"{said(params.get('progress'))}{total} {said(params.get('message'))}".strip()
+        case "notifications/message":
+            return f"{said(params.get('level'))}: {said(params.get('data'))}"
+        case "notifications/cancelled":
+            return said(params.get("reason"))
+        case _:
+            shown = {key: item for key, item in params.items() if key != "_meta"}
+            return short(shown) if shown else ""
+
+
+def words_of_result(result: Mapping[str, JSON]) -> str:
+    """What a result says first, or how many things it lists."""
+    for block in items(result.get("content"))[:1]:
+        text = mapping(block).get("text")
+        return said(text if isinstance(text, str) else mapping(block).get("type"))
+    for held in items(result.get("contents"))[:1]:
+        resource = mapping(held)
+        text = resource.get("text")
+        return said(text if isinstance(text, str) else resource.get("mimeType") or resource.get("uri"))
+    for key, name in _LISTS.items():
+        if key in result:
+            more = ", and more" if result.get("nextCursor") is not None else ""
+            count = len(items(result[key]))
+            return f"{count} {name.removesuffix('s') if count == 1 else name}{more}"
+    if "capabilities" in result:
+        return _introduction(result)
+    return short({key: item for key, item in result.items() if key != "_meta"}) if result else ""
+
+
+def _introduction(result: Mapping[str, JSON]) -> str:
+    """A server by name, its protocol versions and what it offers: `initialize`, or `server/discover` (2026-07-28)."""
+    server = introduced(result, "serverInfo")
+    versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
+    name = f"{said(server.get('name'))} {said(server.get('version'))}"
+    offers = ", ".join(mapping(result["capabilities"]))
+    return " · ".join(words for words in (name.strip(), ", ".join(map(said, versions)), offers) if words)
+
+
+def introduced(said_of: Mapping[str, JSON], name: Literal["clientInfo", "serverInfo"]) -> Mapping[str, JSON]:
+    """What a program says of itself in the `params` or the `result` of a frame: as in `initialize`, else as since 2026-07-28 in `_meta`."""
+    return mapping(said_of.get(name) or mapping(said_of.get("_meta")).get(f"io.modelcontextprotocol/{name}"))
+
+
+def words_of_error(error: JSON) -> str:
+    """Code and message of an error, or all of one that has neither."""
+    known = mapping(error)
+    return f"{said(known.get('code'))} {said(known.get('message'))}".strip() or said(error)

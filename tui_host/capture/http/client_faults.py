@@ -1,0 +1,60 @@
+"""Errors of an HTTP client as an exchange's end and as words, whichever library raised them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from tui_host.capture.http.exchange_end import Reason
+
+_REASONS: tuple[tuple[str, Reason], ...] = (
+    ("TimeoutException", "timed out"),
+    ("ConnectError", "not connected"),
+    ("ProxyError", "not connected"),
+    ("UnsupportedProtocol", "not connected"),
+    ("ReadError", "cut by peer"),
+    ("WriteError", "cut by peer"),
+    ("CloseError", "cut by peer"),
+    ("RemoteProtocolError", "cut by peer"),
+)
+
+
+def reason_of(error: BaseException) -> Reason:
+    """What kind of end an error of an HTTP client means, by the names that httpx and httpx2 share."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    for name, reason in _REASONS:
+        if name in names:
+            return reason
+    return "failed"
+
+
+def words_of(error: BaseException) -> str:
+    """An error in words, with what the operating system said at the bottom of it."""
+    words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    said = next((_said(each) for each in _causes(error) if isinstance(each, OSError) and _has_number(each)), "")
+    return f"{words} ({said})" if said and said not in words else words
+
+
+def _has_number(error: OSError) -> bool:
+    """Whether its number is the system's; that of an error of TLS is OpenSSL's."""
+    return bool(error.errno) and all(kind.__name__ != "SSLError" for kind in type(error).__mro__)
+
+
+def _said(error: OSError) -> str:
+    """The system's own words for an error number; asyncio puts an address there. Names that are not found have negative numbers."""
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or ""
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting and len(seen) < 20:
+        each = waiting.pop()
+        if each is None or each in seen:
+            continue
+        seen.append(each)
+        yield each
+        waiting += [each.__context__, each.__cause__]
+        inner: tuple[BaseException, ...] = getattr(each, "exceptions", ())
+        waiting += inner

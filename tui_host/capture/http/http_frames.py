@@ -1,0 +1,100 @@
+"""JSON-RPC messages folded out of the bodies of HTTP exchanges. Source: MCP 2025-11-25, Transports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tui_host.capture.content_codings import LIMIT, CodingError, Decoder, decoder
+from tui_host.capture.frames.correlator import Correlator
+from tui_host.capture.frames.frame_heads import frames_in, read_frame
+from tui_host.capture.http.sse import SseDecoder, SseEvent
+from tui_host.capture.record import Direction, Draft
+from tui_host.capture.recorder_protocol import Recording
+
+
+class HttpFrames:
+    """The JSON-RPC messages in the bodies of one exchange, recorded one by one in the place that their ids tell."""
+
+    def __init__(self, recorder: Recording, correlator: Correlator, draft: Draft) -> None:
+        self._recorder = recorder
+        self._correlator = correlator
+        self._draft = draft
+        self._asked = self._is_refused = False
+        self._decoder: Decoder | None = None
+        self._events: SseDecoder | None = None
+        self._body: bytearray | None = None
+
+    def sent(self, body: bytes) -> None:
+        """The body of the request; what is no JSON-RPC (a login's form) gives no frame."""
+        if is_rpc(body):
+            self._asked = True
+            for data in frames_in(body):
+                self._record("out", data)
+
+    def answered(self, status: int, content_type: str, encoding: str | None) -> None:
+        """The head of the response: an event stream gives a frame for each event, JSON one for each message.
+
+        Of a refusal only what is JSON-RPC: what stands before a server, and wants a login or has no room, says why in a form of its own.
+        """
+        self._is_refused = status >= 400
+        if content_type.startswith("text/event-stream"):
+            self._events = SseDecoder()
+        elif content_type.startswith("application/json") and self._asked and status != 202:
+            self._body = bytearray()
+        try:
+            self._decoder = decoder(encoding)
+        except CodingError:
+            self._forget()
+
+    def received(self, data: bytes) -> None:
+        """Bytes of the response's body."""
+        if self._decoder is None or (self._events is None and self._body is None):
+            return
+        try:
+            data = self._decoder.feed(data)
+        except CodingError:
+            self._forget()
+        if self._events is not None:
+            self._take(self._events.feed(data))
+        elif self._body is not None:
+            self._body += data
+            if len(self._body) > LIMIT:
+                self._forget()
+
+    def finished(self, *, whole: bool) -> None:
+        """The end of the response's body; half a message is none."""
+        if self._events is not None:
+            self._take(self._events.finish())
+        elif self._body is not None and whole:
+            body = bytes(self._body)
+            for data in frames_in(body) if is_rpc(body) or not self._is_refused else ():
+                self._record("in", data)
+        self._forget()
+
+    def _take(self, events: Sequence[SseEvent]) -> None:
+        for event in events:
+            if event.kind == "event" and event.event == "message" and event.data.strip():
+                self._record("in", event.data)
+
+    def _record(self, direction: Direction, data: bytes) -> None:
+        head = read_frame(data).head
+        seen = self._correlator.see(direction, head, self._draft.place)
+        self._recorder.append(
+            replace(
+                self._draft,
+                kind="frame",
+                direction=direction,
+                place=seen.place,
+                data=data,
+                malformed=head.reason or seen.odd or None,
+            )
+        )
+
+    def _forget(self) -> None:
+        self._decoder = self._events = self._body = None
+
+
+def is_rpc(body: bytes) -> bool:
+    """Whether a body is meant as JSON-RPC."""
+    return body.lstrip()[:1] in {b"{", b"["} and b'"jsonrpc"' in body

@@ -1,0 +1,68 @@
+"""The tap on a server's side: an httpx2 transport, under the SDK's client, that records what it moves. Imported late, with the SDK.
+
+It changes nothing but one header and hides nothing: faults are raised on, for what stands above to answer (`servers.http_gate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx2
+from typing_extensions import override
+
+from tui_host.capture.conversation_context import current_place
+from tui_host.capture.http.observer import ObservedExchange, Observer, header_pairs
+
+
+class RecordingTransport(httpx2.AsyncBaseTransport):
+    """Records requests and responses at the wire, above TLS and below decompression, and the frames in their bodies.
+
+    A request belongs to the place of the task that makes it; the SDK carries the sender's context here. It asks for bodies as
+    they are (`Accept-Encoding: identity`), so that the bytes can be read and no small body becomes a large one.
+
+    Args:
+        observer: Records.
+        inner: Moves the bytes; without it a plain one.
+    """
+
+    def __init__(self, observer: Observer, inner: httpx2.AsyncBaseTransport | None = None) -> None:
+        self._observer = observer
+        self._inner = inner if inner is not None else httpx2.AsyncHTTPTransport()
+
+    @override
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        request.headers["Accept-Encoding"] = "identity"
+        body = await request.aread()
+        exchange = self._observer.begin(
+            request.method, str(request.url), header_pairs(request.headers.raw), body, current_place.get()
+        )
+        with exchange.sending():
+            response = await self._inner.handle_async_request(request)
+        exchange.response(response.status_code, header_pairs(response.headers.raw))
+        if not isinstance(response.stream, httpx2.AsyncByteStream):
+            raise TypeError("the inner transport must answer with an asynchronous stream")
+        return httpx2.Response(
+            response.status_code,
+            headers=response.headers,
+            stream=_RecordedStream(response.stream, exchange),
+            extensions=response.extensions,
+        )
+
+    @override
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _RecordedStream(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream, exchange: ObservedExchange) -> None:
+        self._inner = inner
+        self._exchange = exchange
+
+    @override
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._exchange.passing(self._inner)
+
+    @override
+    async def aclose(self) -> None:
+        self._exchange.close()
+        await self._inner.aclose()

@@ -1,0 +1,206 @@
+"""One side's HTTP traffic observed and recorded, whichever client library moves it.
+
+A transport tells the observer what goes over the wire: heads, chunks after transfer framing and before content decoding, ends. For an
+MCP server the JSON-RPC messages in the bodies become `frame` records beside the bytes.
+"""
+
+from __future__ import annotations
+
+from asyncio import get_running_loop
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Literal
+
+from tui_host.capture.content_codings import encoding_of
+from tui_host.capture.frames.correlator import Correlator
+from tui_host.capture.http.client_faults import reason_of, words_of
+from tui_host.capture.http.exchange_end import Ending, Reason
+from tui_host.capture.http.http_frames import HttpFrames
+from tui_host.capture.record import Draft, Head, Place, Redaction, Shift, value_of
+from tui_host.capture.recorder_protocol import Recording
+from tui_host.capture.redact.coded_bodies import CodedStream
+
+BODY_LIMIT = 64 << 20
+"""Bytes of a body that are kept; more is counted, and told in the record of the exchange's end."""
+
+Headers = Sequence[tuple[str, str]]
+
+
+class Observer:
+    """One client's traffic with one peer.
+
+    Args:
+        recorder: Keeps the records; takes the secrets out of them.
+        wire: Whether the peer is a model's provider or an MCP server.
+        peer: The provider's or server's name.
+        connection: The connection's id, of an MCP server.
+        limit: Bytes of a body that are kept.
+        is_whole: It is there from the connection's beginning.
+
+    Attributes:
+        connection: As it was given.
+    """
+
+    def __init__(
+        self,
+        recorder: Recording,
+        *,
+        wire: Literal["llm", "mcp"],
+        peer: str,
+        connection: str | None = None,
+        limit: int = BODY_LIMIT,
+        is_whole: bool = True,
+    ) -> None:
+        self._recorder = recorder
+        self._limit = limit
+        self.connection = connection
+        self._draft = Draft(wire=wire, kind="request", peer=peer, connection=connection)
+        self._correlator = Correlator(is_whole=is_whole)
+
+    def begin(
+        self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0
+    ) -> ObservedExchange:
+        """Record a request that is about to be sent, with its body, as belonging to a place; `missed` is how much longer the body was."""
+        exchange = self._recorder.new_exchange()
+        draft = replace(self._draft, exchange=exchange, place=place, direction="out")
+        size = len(body) + missed
+        kept = body[: self._limit]
+        self._recorder.append(
+            replace(
+                draft,
+                head=Head(method=method, url=url, headers=tuple(headers)),
+                data=kept,
+                encoding=encoding_of(headers),
+                malformed=f"the body is kept up to {len(kept)} of its {size} bytes" if len(kept) < size else None,
+            )
+        )
+        frames = HttpFrames(self._recorder, self._correlator, draft) if draft.wire == "mcp" else None
+        if frames is not None and method == "POST":
+            frames.sent(body)
+        return ObservedExchange(self._recorder, replace(draft, direction="in"), self._limit, frames)
+
+
+class ObservedExchange:
+    """One exchange while it lasts. After its end, told in whatever way, nothing more is recorded.
+
+    Attributes:
+        id: Its id in the capture.
+    """
+
+    def __init__(self, recorder: Recording, draft: Draft, limit: int, frames: HttpFrames | None) -> None:
+        self.id = draft.exchange or ""
+        self._recorder = recorder
+        self._draft = draft
+        self._limit = limit
+        self._frames = frames
+        self._redactor = CodedStream(recorder.redactor, None, is_held=False)
+        self._gathered: list[bytes] = []
+        self._size = self._kept = 0
+        self._ended = False
+
+    @contextmanager
+    def sending(self) -> Generator[None]:
+        """While the block sends and waits for the head, what is raised in it is this exchange's end, and is raised on."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(words_of(error), reason_of(error))
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    async def passing(self, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+        """The chunks of the response's body, and how it ended.
+
+        Those that one look at the socket brought are one record, made as soon as whoever reads them waits for the next: before
+        anything can be shown of them. Where messages are found in the bytes, each chunk is recorded before it is passed on.
+        """
+        gathered, record_soon = self._gathered, get_running_loop().call_soon
+        try:
+            async for data in body:
+                if self._frames is not None:
+                    self.chunk(data)
+                else:
+                    if not gathered:
+                        record_soon(self._record_gathered)
+                    gathered.append(data)
+                yield data
+        except Exception as error:
+            self.fail(words_of(error), reason_of(error))
+            raise
+        self.end()
+
+    @property
+    def shifts(self) -> Sequence[Shift]:
+        """Where secrets were taken out of what came of the response's body: none out of one with a content coding."""
+        self._record_gathered()
+        return self._redactor.shifts if self._draft.encoding is None else ()
+
+    def response(self, status: int, headers: Headers) -> None:
+        """The head of the response has come."""
+        head = Head(status=status, headers=tuple(headers))
+        self._recorder.append(replace(self._draft, kind="response", head=head))
+        encoding = encoding_of(headers)
+        self._draft = replace(self._draft, encoding=encoding)
+        self._redactor = CodedStream(self._recorder.redactor, encoding, is_held=status >= 400)
+        if self._frames is not None:
+            self._frames.answered(status, value_of(headers, "content-type").strip().lower(), self._draft.encoding)
+
+    def chunk(self, data: bytes) -> None:
+        """Bytes of the response's body have come; they are recorded before anybody reads them."""
+        if self._ended or not data:
+            return
+        kept = data[: max(self._limit - self._kept, 0)]
+        self._size += len(data)
+        self._kept += len(kept)
+        self._keep(*self._redactor.feed(kept))
+        if self._frames is not None:
+            self._frames.received(data)
+
+    def missed(self, size: int) -> None:
+        """So many bytes of the response's body came that cannot be had: nothing after them is kept, and no message found in it."""
+        self._record_gathered()
+        self._size += size
+        self._limit = self._kept
+        if self._frames is not None:
+            self._frames.finished(whole=False)
+            self._frames = None
+
+    def end(self) -> None:
+        """The response is complete."""
+        self._finish("complete", "")
+
+    def fail(self, error: str, reason: Reason = "failed") -> None:
+        """The exchange came to an end that nobody wanted; `error` says in words what happened."""
+        self._finish(reason, error)
+
+    def close(self) -> None:
+        """The host reads no further: it has what it wants, or a person stopped it."""
+        self._finish("closed by host", "")
+
+    def _record_gathered(self) -> None:
+        data = b"".join(self._gathered)
+        self._gathered.clear()
+        self.chunk(data)
+
+    def _finish(self, reason: Reason, error: str) -> None:
+        if self._ended:
+            return
+        self._record_gathered()
+        self._ended = True
+        self._keep(*self._redactor.flush())
+        if self._frames is not None:
+            self._frames.finished(whole=reason == "complete")
+        ending = Ending(reason=reason, error=error, size=self._size, kept=self._kept - self._redactor.left_out)
+        self._recorder.append(replace(self._draft, kind=ending.kind, data=ending.to_bytes(), encoding=None))
+
+    def _keep(self, data: bytes, redacted: tuple[Redaction, ...]) -> None:
+        if data or redacted:
+            self._recorder.append(replace(self._draft, kind="chunk", data=data, redacted=redacted))
+
+
+def header_pairs(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
+    """Headers as they stand on the wire, each byte one character."""
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)

@@ -1,0 +1,229 @@
+"""Event streams out of bytes, without I/O. Source: WHATWG HTML, Server-sent events; llm-dialects.md, section 1."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple, TypeAlias
+
+from tui_host.capture.json.long_numbers import load
+
+SseKind: TypeAlias = Literal["event", "comment", "other", "cut"]
+
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = frozenset({b"data", b"event", b"id", b"retry"})
+_END_OF_LINE = re.compile(rb"\r\n?|\n")
+
+
+class SseEvent(NamedTuple):  # a tuple is made in a fraction of the time, and there is one for each event
+    """One thing in an event stream.
+
+    Attributes:
+        start: Its first byte in the decoded body.
+        end: One past the last byte of its last line, line end not counted.
+        data: The data lines, joined; a comment's text; of `other` the lines that are no field's, where services put errors.
+        kind: `event` is what a client gets; `comment` (a keep-alive), `other` (a block without data) and `cut` (the last
+            block, broken off) are for the record only.
+        event: The event's name, `message` where none was given.
+        id: The id given in this block, None if there was none.
+        retry: The milliseconds asked for in this block, None if none.
+    """
+
+    start: int
+    end: int
+    data: bytes = b""
+    kind: SseKind = "event"
+    event: str = "message"
+    id: str | None = None
+    retry: int | None = None
+
+
+class SseDecoder:
+    """Splits a body into events, however it was cut into chunks, in time proportional to its length.
+
+    Lines end at CR, LF and CRLF and nowhere else. An event is given out with the line end that completes it.
+
+    Args:
+        limit: Bytes that one event may have; a larger one is given out as `cut`, without its data.
+    """
+
+    def __init__(self, limit: int = 64 << 20) -> None:
+        self._limit = limit
+        self._line = bytearray()
+        self._line_start = 0
+        self._position = 0
+        self._head: bytes | None = b""  # the first bytes, until they can be told from a byte order mark
+        self._after_cr = False
+        self._skip = False  # the line that is being read has been forgotten
+        self._clear()
+
+    def feed(self, data: bytes) -> list[SseEvent]:
+        """Take in the next bytes, however many.
+
+        Returns:
+            What they completed, in order.
+        """
+        if self._head is not None:
+            self._head += data
+            if len(self._head) < len(_BOM) and _BOM.startswith(self._head):
+                return []
+            data, self._head = self._head, None
+            if data.startswith(_BOM):
+                data = data[len(_BOM) :]
+                self._position = self._line_start = len(_BOM)
+        return self._split(data)
+
+    def finish(self) -> list[SseEvent]:
+        """End of the body.
+
+        Returns:
+            What was left: many servers forget the last blank line, so a block whose data is complete is an event.
+        """
+        head, self._head = self._head, None
+        found = self._split(head) if head else []
+        if self._line:
+            found += self._take(bytes(self._line), self._position)
+            self._line.clear()
+        if self._start is not None:
+            whole = self._data is not None and not self._over and _is_complete(b"\n".join(self._data))
+            found.append(self._dispatch("event" if whole else "other" if self._data is None and self._loose else "cut"))
+        return found
+
+    def _split(self, data: bytes) -> list[SseEvent]:
+        """Whole blocks of the usual form at one look each; line by line whatever is not."""
+        if self._after_cr or b"\r" in data or len(data) > self._limit:
+            return self._split_lines(data)
+        found: list[SseEvent] = []
+        if self._line or self._start is not None:
+            end = data.find(b"\n\n") + 2
+            if end < 2:
+                return self._split_lines(data)
+            found, data = self._split_lines(data[:end]), data[end:]
+        *blocks, rest = data.split(b"\n\n")
+        start = self._position
+        for block in blocks:
+            event = _usual(block, start)
+            if event is None:
+                found += self._split_lines(block + b"\n\n")
+                start = self._position
+            else:
+                found.append(event)
+                self._position = self._line_start = start = start + len(block) + 2
+        return found + self._split_lines(rest) if rest else found
+
+    def _split_lines(self, data: bytes) -> list[SseEvent]:
+        found: list[SseEvent] = []
+        begin = 0
+        if self._after_cr and data:
+            begin = int(data.startswith(b"\n"))
+            self._after_cr = False
+            if not self._line:
+                self._line_start = self._position + begin
+        for match in _END_OF_LINE.finditer(data, begin):
+            text = data[begin : match.start()]
+            if self._line:
+                text = bytes(self._line) + text
+                self._line.clear()
+            found += self._take(text, self._position + match.start())
+            begin = match.end()
+            self._line_start = self._position + begin
+        self._line += data[begin:] if begin else data
+        if len(self._line) + self._held > self._limit:
+            self._too_large()
+            self._skip = True
+        self._after_cr = data.endswith(b"\r") or (self._after_cr and not data)
+        self._position += len(data)
+        return found
+
+    def _take(self, line: bytes, end: int) -> list[SseEvent]:
+        start = self._line_start
+        if self._skip or end - start + self._held > self._limit:
+            self._too_large()
+            self._skip = False
+            self._end = end
+            return []
+        if not line:
+            if self._start is None:
+                return []
+            return [self._dispatch("cut" if self._over else "other" if self._data is None else "event")]
+        if line.startswith(b":"):
+            return [SseEvent(kind="comment", event="", data=line[1:].removeprefix(b" "), start=start, end=end)]
+        if self._start is None:
+            self._start = start
+        self._end = end
+        name, _, value = line.partition(b":")
+        if name in _FIELDS:
+            self._field(name, value.removeprefix(b" "))
+        elif not self._over:
+            self._loose.append(line)
+            self._held += len(line)
+        return []
+
+    def _field(self, name: bytes, value: bytes) -> None:
+        if name == b"data" and not self._over:
+            if self._data is None:
+                self._data = []
+            self._data.append(value)
+            self._held += len(value)
+        elif name == b"event":
+            self._event = value.decode("utf-8", "replace")
+        elif name == b"id" and b"\0" not in value:
+            self._id = value.decode("utf-8", "replace")
+        elif name == b"retry" and value.isdigit() and len(value) <= 12:
+            self._retry = int(value)
+
+    def _too_large(self) -> None:
+        """Forget an event beyond the limit; of an unfinished line only that it is not empty is still of use."""
+        if self._start is None:
+            self._start = self._line_start
+        self._over = True
+        self._held = 0
+        self._data = None
+        self._loose = []
+        del self._line[1:]
+
+    def _dispatch(self, kind: SseKind) -> SseEvent:
+        found = SseEvent(
+            kind=kind,
+            event=self._event or "message",
+            data=b"\n".join(self._loose if kind == "other" else self._data or ()),
+            id=self._id,
+            retry=self._retry,
+            start=self._start or 0,
+            end=self._end,
+        )
+        self._clear()
+        return found
+
+    def _clear(self) -> None:
+        self._start: int | None = None
+        self._end = 0
+        self._held = 0
+        self._over = False
+        self._data: list[bytes] | None = None
+        self._loose: list[bytes] = []
+        self._event = ""
+        self._id: str | None = None
+        self._retry: int | None = None
+
+
+def _usual(block: bytes, start: int) -> SseEvent | None:
+    """The event in a block of one line of data, alone or behind its name, as all vendors send it; None for any other block."""
+    name = "message"
+    line = block
+    if line.startswith(b"event: "):
+        head, _, line = line.partition(b"\n")
+        name = head[7:].decode("utf-8", "replace") or name
+    if not line.startswith(b"data:") or b"\n" in line:
+        return None
+    value = line[6:] if line.startswith(b" ", 5) else line[5:]
+    return SseEvent(start, start + len(block), value, "event", name)
+
+
+def _is_complete(data: bytes) -> bool:
+    if data.strip() == b"[DONE]":
+        return True
+    try:
+        load(data)
+    except (ValueError, RecursionError):
+        return False
+    return True

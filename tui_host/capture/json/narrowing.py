@@ -1,0 +1,71 @@
+"""Foreign JSON narrowed to the type that a caller expects, and shortened to one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from tui_host.errors import JSON
+
+WORDS = 200
+"""Characters that one line of shortened JSON has at most."""
+
+
+def said(value: JSON) -> str:
+    """A text without its quotes, anything else as short JSON, nothing for null."""
+    if isinstance(value, str):
+        return _cut(value, WORDS)
+    return "" if value is None else short(value)
+
+
+def short(value: JSON, limit: int = WORDS) -> str:
+    """JSON in one line, cut after `limit` characters; costs no more than that for a large value."""
+    pieces: list[str] = []
+    room = limit + 1
+    for piece in _pieces(value, limit):
+        pieces.append(piece)
+        room -= len(piece)
+        if room <= 0:
+            break
+    return _cut("".join(pieces), limit)
+
+
+def mapping(value: JSON) -> Mapping[str, JSON]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, (dict, Mapping)) else {}  # a class is looked at faster than what is like one
+
+
+def items(value: JSON) -> Sequence[JSON]:
+    """The value if it is an array, else an empty one."""
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+
+
+def clean(text: str) -> str:
+    """At most `WORDS` characters, none of which a database would refuse."""
+    if len(text) <= WORDS and text.isascii():
+        return text
+    return _cut(text, WORDS).encode("utf-8", "backslashreplace").decode()
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _pieces(value: JSON, limit: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield json.dumps(value[: limit + 1], ensure_ascii=False)
+    elif isinstance(value, Mapping):
+        yield "{"
+        for number, (key, item) in enumerate(value.items()):
+            yield f"{',' if number else ''}{json.dumps(key[: limit + 1], ensure_ascii=False)}:"
+            yield from _pieces(item, limit)
+        yield "}"
+    elif isinstance(value, Sequence):
+        yield "["
+        for number, item in enumerate(value):
+            if number:
+                yield ","
+            yield from _pieces(item, limit)
+        yield "]"
+    else:
+        yield json.dumps(value)

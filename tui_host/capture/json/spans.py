@@ -1,0 +1,186 @@
+"""Where in a JSON text its members and elements stand, in bytes.
+
+The bytes are read as Latin-1, which maps each to one character: what JSON is built of is ASCII, and no byte of a character
+beyond that looks like it, so the offsets that the standard library's scanner (in C) gives are offsets in the bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_host.capture.json.depth import DEPTH, is_deeper
+from tui_host.errors import JSON
+
+Kind: TypeAlias = Literal["object", "array", "string", "other"]
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
+_NEXT = re.compile(r"[ \t\n\r]*([,\]}])[ \t\n\r]*")
+# Numbers stay texts: nothing is computed with them, and one of 5,000 digits is not an error.
+_DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A value and where it stands.
+
+    Attributes:
+        kind: What it is.
+        start: Its first byte.
+        end: One past its last.
+        members: Of an object that was walked: keys and values in order, also those that come twice.
+        elements: Of an array that was walked.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    members: tuple[tuple[str, Node], ...] = ()
+    elements: tuple[Node, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.end - self.start
+
+    def get(self, *path: str) -> Node | None:
+        """The member of that name, the last where there are several; with more names, a member of that."""
+        node: Node | None = self
+        for name in path:
+            node = next((value for key, value in reversed(node.members) if key == name), None)
+            if node is None:
+                return None
+        return node
+
+    def value(self, body: bytes) -> JSON:
+        """What it says."""
+        return read_json(body[self.start : self.end])
+
+    def text(self, body: bytes) -> str:
+        """What it says if it is a string, else nothing."""
+        value = self.value(body) if self.kind == "string" else ""
+        return value if isinstance(value, str) else ""
+
+
+def spans(body: bytes, *, walk: Collection[str] = (), depth: int = 8) -> Node | None:
+    """Read where the values of a JSON text stand.
+
+    Args:
+        body: UTF-8.
+        walk: The members to look into, wherever they stand; the outermost value and an array's elements always are. All
+            else is stepped over in one go.
+        depth: How many levels to look into at most.
+
+    Returns:
+        The outermost value; None if the body is not JSON.
+    """
+    text = body.decode("latin-1")
+    try:
+        body.decode("utf-8")
+        node = _Walk(text, frozenset(walk)).value(_after_space(text, 0), depth)
+    except (ValueError, RecursionError):
+        return None
+    return node if _after_space(text, node.end) == len(text) else None
+
+
+def read_json(data: bytes | str) -> JSON:
+    """Parse JSON as tolerantly as it can be: control characters in strings, any number of digits.
+
+    Raises:
+        ValueError: It is not JSON, or it nests deeper than what reads it may go.
+    """
+    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
+    if is_deeper(text):
+        raise ValueError(f"nested deeper than {DEPTH} levels")
+    try:
+        read: tuple[JSON, int] = _QUICK.raw_decode(text)
+    except ValueError:  # white space before it, a number of too many digits, or no JSON
+        read = _TOLERANT.decode(text), len(text)
+    value, end = read
+    if end != len(text):
+        value = _TOLERANT.decode(text)
+    return value
+
+
+def _integer(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:  # more digits than Python computes with
+        return text
+
+
+_QUICK = json.JSONDecoder(strict=False)
+_TOLERANT = json.JSONDecoder(strict=False, parse_int=_integer)  # calls back for each integer
+
+
+def _after_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
+
+
+def _string(text: str, position: int) -> tuple[str, int]:
+    read: tuple[object, int] = _DECODER.raw_decode(text, position)
+    key, end = str(read[0]), read[1]
+    return key if key.isascii() else str(read_json(text[position:end].encode("latin-1"))), end
+
+
+class _Walk:
+    """Goes through a text once."""
+
+    def __init__(self, text: str, walk: frozenset[str]) -> None:
+        self._text = text
+        self._walk = walk
+
+    def value(self, start: int, depth: int) -> Node:
+        first = self._text[start : start + 1]
+        if first == '"':
+            return Node(kind="string", start=start, end=_DECODER.raw_decode(self._text, start)[1])
+        if first == "{" and depth > 0:
+            members, end = self._members(start + 1, depth - 1)
+            return Node(kind="object", start=start, end=end, members=tuple(members))
+        if first == "[" and depth > 0:
+            elements, end = self._elements(start + 1, depth - 1)
+            return Node(kind="array", start=start, end=end, elements=tuple(elements))
+        end = _DECODER.raw_decode(self._text, start)[1]
+        return Node(kind="object" if first == "{" else "array" if first == "[" else "other", start=start, end=end)
+
+    def _members(self, position: int, depth: int) -> tuple[list[tuple[str, Node]], int]:
+        text = self._text
+        found: list[tuple[str, Node]] = []
+        position = _after_space(text, position)
+        if text.startswith("}", position):
+            return found, position + 1
+        while True:
+            if not text.startswith('"', position):
+                raise ValueError("a key is missing")
+            key, position = _string(text, position)
+            colon = _COLON.match(text, position)
+            if colon is None:
+                raise ValueError("a colon is missing")
+            node = self.value(colon.end(), depth if key in self._walk else 0)
+            found.append((key, node))
+            position, more = self._next(node.end, "}")
+            if not more:
+                return found, position
+
+    def _elements(self, position: int, depth: int) -> tuple[list[Node], int]:
+        found: list[Node] = []
+        position = _after_space(self._text, position)
+        if self._text.startswith("]", position):
+            return found, position + 1
+        while True:
+            node = self.value(position, depth)
+            found.append(node)
+            position, more = self._next(node.end, "]")
+            if not more:
+                return found, position
+
+    def _next(self, position: int, bracket: str) -> tuple[int, bool]:
+        match = _NEXT.match(self._text, position)
+        if match is None or match[1] not in (",", bracket):
+            raise ValueError(f"{bracket} is missing")
+        return (match.end(), True) if match[1] == "," else (match.end(1), False)

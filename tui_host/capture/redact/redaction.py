@@ -1,0 +1,301 @@
+"""Secrets taken out of everything before it is kept. Source: DESIGN, Contract, Secrets.
+
+By value: each known secret of at least eight characters, wherever it stands and however it is spelled there.
+By place: what stands in a header or behind a query key named like a credential, or in a URL's userinfo, known or not, whatever its length.
+Learned: what stood in such a place of a request is looked for by value from then on, since a peer may say it again.
+
+What it cannot find: a secret in a coding that is not undone here, or one that a model spells in several events of its stream.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_plus
+
+from tui_host.capture.json.long_numbers import load
+from tui_host.capture.record import Draft, Head, Redaction, Shift
+from tui_host.capture.redact.by_value import Hit, mark, name_in_mark, without
+from tui_host.capture.redact.coded_bodies import request_without
+from tui_host.capture.redact.heads import in_header, shown_by
+from tui_host.capture.redact.known_secrets import BY_VALUE_FROM, Known, Now
+from tui_host.errors import JSON
+from tui_host.settings.credential_places import Span, in_url
+
+if TYPE_CHECKING:
+    from tui_host.settings.schema import Settings
+
+EXACT_FROM = 4
+"""Characters from which a short secret is taken out where it is all of a header's or query key's value or a path's segment."""
+
+_SEGMENT = re.compile(r"[^/?&=#]+")
+
+
+class Redactor:
+    """Takes secrets out of drafts and texts. Callable from any thread.
+
+    Args:
+        secrets: Names and values.
+    """
+
+    def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
+        self._known = Known(secrets)
+        self._headers: frozenset[str] = frozenset()
+        self._former: tuple[tuple[tuple[str, str], ...], Redactor] | None = None
+
+    def add(self, name: str, value: str) -> None:
+        """Know one more secret, from now on."""
+        self._known.add([(name, value)])
+
+    def learn(self, head: Head) -> None:
+        """Know the credentials in a request's head too: those of somebody else's host, which are not configured here."""
+        for name, value in shown_by(head):
+            self._known.learn(name, value)
+
+    def learn_value(self, name: str, value: str) -> None:
+        """Know a credential of somebody else's that stood elsewhere."""
+        self._known.learn(name, value)
+
+    def add_places(self, *, headers: Iterable[str]) -> None:
+        """Take out whatever stands in these headers too: configured ones with a reference in them."""
+        self._headers = self._headers.union(name.lower() for name in headers)
+
+    @property
+    def learned(self) -> Mapping[str, str]:
+        """The credentials of others that are known now; whoever keeps it knows later which they were."""
+        return self._known.now.learned
+
+    def draft(self, draft: Draft, learned: Mapping[str, str] | None = None) -> Draft:
+        """The draft without secrets; the same object where there is none.
+
+        Args:
+            draft: It.
+            learned: What was known of others when it came: is taken out too.
+        """
+        now = self._known.now
+        draft = self._draft(draft)
+        former = self._before(now, learned)
+        return former.draft(draft) if former else draft
+
+    def may_be_in(self, data: bytes, learned: Mapping[str, str] | None = None) -> bool:
+        """Whether a secret known by value stands in the bytes, or one that was known when this was what others had shown."""
+        now = self._known.now
+        if now.needles.are_in(data):
+            return True
+        former = self._before(now, learned)
+        return former is not None and former.may_be_in(data)
+
+    def bytes(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
+        """Bytes without the secrets known by value, and what was taken out."""
+        hits = self.hits(data)
+        return without(data, hits) if hits else (data, ())
+
+    def text(self, text: str) -> str:
+        """A text without the secrets known by value."""
+        return self._text(text)[0]
+
+    def pieces(self, text: str) -> list[tuple[str, str]]:
+        """A text cut where secrets known by value stand in it: each piece with the secret's name, empty for what is none."""
+        data = text.encode("utf-8", "surrogatepass")
+        hits = self.hits(data)
+        if not hits:
+            return [(text, "")] if text else []
+        found: list[tuple[str, str]] = []
+        end = 0
+        for hit in hits:
+            found.append((data[end : hit.start].decode("utf-8", "surrogatepass"), ""))
+            found.append((data[hit.start : hit.end].decode("utf-8", "surrogatepass"), name_in_mark(hit.needle.name)))
+            end = hit.end
+        found.append((data[end:].decode("utf-8", "surrogatepass"), ""))
+        return [piece for piece in found if piece[0]]
+
+    @property
+    def lengths(self) -> Mapping[str, int]:
+        """How many characters each secret has, by its name as marks have it."""
+        return self._known.lengths
+
+    def json_text(self, text: str) -> str:
+        """JSON without the secrets known by value; still JSON, even where a number looks like a secret."""
+        redacted = self.text(text)
+        if redacted == text:
+            return text
+        try:
+            load(redacted)
+        except ValueError:
+            try:
+                value = load(text)
+            except ValueError:
+                return redacted  # it was no JSON before either
+            return json.dumps(self._strings_without(value), ensure_ascii=False)
+        return redacted
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether any is known that is looked for by value."""
+        return bool(self._known.needles)
+
+    def stream(self) -> StreamRedactor:
+        """For a body that comes in pieces, so that a secret cut in two is found."""
+        return StreamRedactor(self)
+
+    def stream_by_value(self) -> StreamRedactor:
+        """The same: nothing is looked for by its place here."""
+        return StreamRedactor(self)
+
+    def hits(self, data: bytes) -> list[Hit]:
+        """Where secrets stand in the bytes, in order, without overlap."""
+        return self._known.needles.hits(data)
+
+    def open_end(self, data: bytes) -> int:
+        """Where the longest end of the bytes begins that could be the beginning of a secret; their length if none could."""
+        return self._known.needles.open_end(data)
+
+    def _draft(self, draft: Draft) -> Draft:
+        if draft.kind == "request" and self.is_needed:
+            draft = request_without(draft, self.bytes, self.bytes)
+            data, found = draft.data, ()
+        else:
+            data, found = self.bytes(draft.data)
+        head = draft.head
+        if head is not None:
+            head, found_in_head = self._head(head)
+            found += found_in_head
+        malformed = self.text(draft.malformed) if draft.malformed else draft.malformed
+        if not found and malformed == draft.malformed:
+            return draft
+        return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + found)
+
+    def _before(self, now: Now, learned: Mapping[str, str] | None) -> Redactor | None:
+        """For what others had shown then and that has had to make room since; None where that is nothing, as it mostly is."""
+        forgotten = () if learned is None else self._known.forgotten(learned, now)
+        if not forgotten:
+            return None
+        former = self._former  # of the record before, mostly
+        if former is None or former[0] != forgotten:
+            self._former = former = forgotten, Redactor(forgotten)
+        return former[1]
+
+    def _text(self, text: str) -> tuple[str, tuple[Redaction, ...]]:
+        if not self._known.needles:
+            return text, ()
+        data = text.encode("utf-8", "surrogatepass")
+        hits = self.hits(data)
+        if not hits:
+            return text, ()
+        data, found = without(data, hits)
+        return data.decode("utf-8", "surrogatepass"), tuple(replace(each, where="head") for each in found)
+
+    def _strings_without(self, value: JSON) -> JSON:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(key): self._strings_without(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._strings_without(item) for item in value]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            redacted = self.text(number := json.dumps(value))
+            return value if redacted == number else redacted
+        return value
+
+    def _head(self, head: Head) -> tuple[Head, tuple[Redaction, ...]]:
+        found: list[Redaction] = []
+        url = head.url
+        if url is not None:
+            url = self._url(url, found)
+        headers = tuple((name, self._header(name.lower(), value, found)) for name, value in head.headers)
+        return (replace(head, url=url, headers=headers), tuple(found)) if found else (head, ())
+
+    def _header(self, name: str, value: str, found: list[Redaction]) -> str:
+        spans = in_header(name, value, self._headers)
+        if not spans and self._is_short_secret(value):
+            spans = [Span(0, len(value), name)]
+        return self._by_value(self._without(value, spans, found), found)
+
+    def _url(self, url: str, found: list[Redaction]) -> str:
+        url = self._without(url, in_url(url), found)
+        if any(len(value) < BY_VALUE_FROM for value in self._known.names):
+            short = [match for match in _SEGMENT.finditer(url) if self._is_short_secret(match[0])]
+            url = self._without(url, [Span(*match.span(), "url") for match in short], found)
+        return self._by_value(url, found)
+
+    def _is_short_secret(self, text: str) -> bool:
+        return EXACT_FROM <= len(text) < BY_VALUE_FROM and text in self._known.names
+
+    def _without(self, text: str, spans: Iterable[Span], found: list[Redaction]) -> str:
+        pieces: list[str] = []
+        end = 0
+        for span in sorted(spans):
+            if span.start >= end:
+                pieces += (text[end : span.start], self._taken_out(span.name, text[span.start : span.end], found))
+                end = span.end
+        return "".join((*pieces, text[end:]))
+
+    def _by_value(self, text: str, found: list[Redaction]) -> str:
+        text, taken = self._text(text)
+        found.extend(taken)
+        return text
+
+    def _taken_out(self, place: str, value: str, found: list[Redaction]) -> str:
+        """The mark for all of a value, under the name of the secret in it if that is known."""
+        if not value.strip() or (value.startswith("⟨secret:") and value.endswith("⟩")):
+            return value
+        name = self._known.names.get(value.strip()) or self._known.names.get(unquote_plus(value))
+        if name is None:
+            hits = self.hits(value.encode("utf-8", "surrogatepass"))
+            name = hits[0].needle.name if hits else place
+        found.append(Redaction(where="head", name=name, length=len(value)))
+        return mark(name)
+
+
+def redactor_of(settings: Settings) -> Redactor:
+    """One that knows all secrets of these settings."""
+    from tui_host.settings.secrets import secret_headers, secrets_of
+
+    redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(settings))
+    redactor.add_places(headers=secret_headers(settings))
+    return redactor
+
+
+class StreamRedactor:
+    """Redacts bytes that come in pieces; holds back only an end that could be the beginning of a secret.
+
+    One for each body; not for several threads at once.
+
+    Attributes:
+        shifts: What was taken out so far, in order.
+    """
+
+    left_out = 0
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.shifts: list[Shift] = []
+        self._redactor = redactor
+        self._held = b""
+        self._settled = 0  # bytes of the body before what is held back
+
+    def feed(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
+        """What can be kept by now, and what was taken out of it; may be empty."""
+        data = self._held + data
+        cut = self._redactor.open_end(data)
+        hits = self._redactor.hits(data)
+        for hit in reversed(hits):  # a hit that reaches over the cut may be part of a longer secret
+            if hit.start < cut < hit.end:
+                cut = hit.start
+        self._held = data[cut:]
+        return self._settle(data[:cut], [hit for hit in hits if hit.end <= cut])
+
+    def flush(self) -> tuple[bytes, tuple[Redaction, ...]]:
+        """What was held back; nothing follows."""
+        data, self._held = self._held, b""
+        return self._settle(data, self._redactor.hits(data))
+
+    def _settle(self, data: bytes, hits: list[Hit]) -> tuple[bytes, tuple[Redaction, ...]]:
+        at = self._settled
+        self._settled += len(data)
+        if not hits:
+            return data, ()
+        self.shifts += [(at + hit.start, at + hit.end, len(hit.needle.mark)) for hit in hits]
+        return without(data, hits)

@@ -1,0 +1,348 @@
+"""A stdio server's pipes: every line is recorded as bytes before anyone reads it, in both directions, standard error too.
+
+Nothing here knows the SDK. Source: MCP 2025-11-25 and 2026-07-28, Transports, stdio; threats.md, PRO-01 and STD-*.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from tui_host.capture.frames.frame_heads import Frame
+from tui_host.capture.record import Place
+from tui_host.capture.stdio.line_splitter import LINE_KEPT, LINE_LIMIT, Splitter
+from tui_host.capture.stdio.pipes import LineWriter, ReadPipe
+from tui_host.errors import JSON
+from tui_host.guard.child_process import Process
+
+JUNK_LIMIT = 64 << 20
+"""Bytes of standard output that may be no messages, in the life of a connection."""
+STDERR_KEPT = 8 << 20
+"""Bytes of standard error that are kept, and that are recorded in one burst."""
+PATIENCE = 2.0
+"""Seconds for each step of an end: after closing stdin, after SIGTERM."""
+
+_SLICE = 200
+_LINE_COST = 256
+_JUNK_BURST = 1 << 20
+_REFILL_PER_SECOND = 128 << 10
+
+
+class LineTap(Protocol):
+    """Takes what was on the pipes, in the order of the wire, before anything acts on it."""
+
+    def now(self) -> int:
+        """The clock of the capture."""
+        ...
+
+    def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
+        """A line with its end, which says this, was given to the server's standard input."""
+        ...
+
+    def into(self, line: bytes, fault: str | None) -> Frame:
+        """A line of its standard output with its end; `fault` says what is wrong with it as a line. Gives what was read of it."""
+        ...
+
+    def junk(self, block: bytes, lines: int) -> None:
+        """Many lines that are no messages, together: there are too many for a record each."""
+        ...
+
+    def error(self, line: bytes, fault: str | None) -> None:
+        """A line of its standard error with its end."""
+        ...
+
+
+class Listener(Protocol):
+    """Acts on the messages that a server writes."""
+
+    def take(self, line: bytes, frame: Frame) -> None:
+        """The next one; it is recorded. What is no message but looks like one comes too: somebody may wait for it."""
+        ...
+
+    @property
+    def is_full(self) -> bool:
+        """No more may come for now: what is not taken is not read."""
+        ...
+
+    async def has_room(self) -> None:
+        """Wait until more may come."""
+        ...
+
+
+@dataclass(slots=True)
+class _Budget:
+    """How much may still be recorded one by one: a burst, and a steady trickle after it."""
+
+    left: float
+    limit: float
+    at: float
+
+    def take(self, cost: float) -> bool:
+        now = time.monotonic()
+        self.left = min(self.limit, self.left + (now - self.at) * _REFILL_PER_SECOND)
+        self.at = now
+        if cost > self.left:
+            return False
+        self.left -= cost
+        return True
+
+
+def _budget(burst: int) -> _Budget:
+    return _Budget(burst, burst, time.monotonic())
+
+
+class Errors:
+    """Standard error: the last 8 MB of it, and how much there was.
+
+    Attributes:
+        lines: Lines so far.
+        size: Bytes so far.
+        unrecorded: Bytes that came too fast to be recorded; they are counted, and kept while they are among the last.
+    """
+
+    def __init__(self, tap: LineTap) -> None:
+        self._tap = tap
+        self._ring: deque[bytes] = deque()
+        self._held = 0
+        self._splitter = Splitter(LINE_KEPT)
+        self._budget = _budget(STDERR_KEPT)
+        self._skipping = False
+        self.lines = 0
+        self.size = 0
+        self.unrecorded = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take a chunk: keep it, and record its lines unless they come too fast."""
+        self.size += len(chunk)
+        count = chunk.count(b"\n")
+        self.lines += count
+        self._ring.append(chunk)
+        self._held += len(chunk)
+        while self._held > STDERR_KEPT:
+            self._held -= len(self._ring.popleft())
+        if self._budget.take(len(chunk) + count * _LINE_COST):
+            self._record(chunk)
+        else:
+            self._skip(chunk)
+
+    def finish(self) -> None:
+        """Record what has no line end."""
+        if rest := self._splitter.rest():
+            self.lines += 1
+            self._tap.error(rest, "unfinished")
+        if self.unrecorded:
+            self._tap.error(b"", f"{self.unrecorded:,} bytes in all came too fast to be recorded")
+
+    def last(self, count: int) -> tuple[str, ...]:
+        """The newest lines, at most so many, newest last; each cut at 500 characters."""
+        tail: list[bytes] = []
+        size = 0
+        for chunk in reversed(self._ring):
+            tail.append(chunk)
+            size += len(chunk)
+            if size > 64 << 10:
+                break
+        text = b"".join(reversed(tail))[-(64 << 10) :].decode("utf-8", "backslashreplace")
+        lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
+        return tuple(line[:500] for line in lines[-count:])
+
+    def _record(self, chunk: bytes) -> None:
+        self._skipping = False
+        for line in self._splitter.feed(chunk):
+            self._tap.error(line, None)
+        if self._splitter.too_long:
+            self._tap.error(self._splitter.rest(), "cut: over 1 MB without a line end")
+
+    def _skip(self, chunk: bytes) -> None:
+        if not self._skipping:
+            self._skipping = True
+            if rest := self._splitter.rest():
+                self._tap.error(rest, "cut")
+            self._tap.error(b"", "standard error comes too fast to be recorded; it is counted")
+        self.unrecorded += len(chunk)
+
+
+class StdioChild:
+    """A server's process with its pipes being served.
+
+    `run` belongs into the connection's task group; it ends when the process and all its output have ended.
+
+    Attributes:
+        process: The process.
+        errors: Its standard error.
+        listener: Gets what its standard output says, all of it recorded; None while nobody acts on it.
+        over: Set when nothing more will come.
+        fault: What the server did that its connection cannot go on, None if nothing.
+    """
+
+    def __init__(self, process: Process, tap: LineTap, changed: Callable[[], None]) -> None:
+        self.process = process
+        self.errors = Errors(tap)
+        self.listener: Listener | None = None
+        self.over = anyio.Event()
+        self.fault: str | None = None
+        self._input = LineWriter(process.stdin, tap.out, tap.now, changed)
+        self._tap = tap
+        self._changed = changed
+        self._splitter = Splitter()
+        self._junk = 0
+        self._junk_budget = _budget(_JUNK_BURST)
+        self._output_ended = anyio.Event()
+        self._errors_ended = anyio.Event()
+
+    @property
+    def unread_since(self) -> float | None:
+        """Monotonic seconds since when it has not read what waits for it, None if it reads."""
+        return self._input.unread_since
+
+    async def send(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
+        """Give it a line, its end included, which says this; waits only while 64 MB wait already.
+
+        Raises:
+            anyio.ClosedResourceError: It is being stopped, or has closed its standard input.
+        """
+        await self._input.send(line, value, place)
+
+    async def run(self) -> None:
+        """Serve the pipes until the process has ended and its output was read to the end."""
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._input.run)
+                group.start_soon(self._read_errors)
+                group.start_soon(self._watch)
+                await self._read_output()
+        finally:
+            self._input.close()
+            self.over.set()
+
+    async def stop(self) -> None:
+        """End the process: close its standard input, wait, SIGTERM, wait, SIGKILL; under 5 seconds, shielded.
+
+        Its output is read, recorded and not handed on meanwhile. What holds its pipes afterwards is not waited for.
+        """
+        with anyio.CancelScope(shield=True):
+            self.listener = None
+            with anyio.move_on_after(0.1):
+                while self._input.waiting and self.process.exit_code is None:  # a last notification
+                    await anyio.sleep(0.01)
+            self._input.close()
+            await self.process.end(patience=PATIENCE)
+            with anyio.move_on_after(0.3):
+                await self._output_ended.wait()
+                await self._errors_ended.wait()
+            self._changed()
+
+    def close(self) -> None:
+        """Give up our ends of the pipes; `run` must have ended or been cancelled."""
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            with suppress(OSError):  # closed with what it could not flush: nobody reads it
+                pipe.close()
+
+    async def _watch(self) -> None:
+        """Notice the end of the process although somebody else may hold its pipes."""
+        while not await self.process.wait(60, step=0.1):
+            pass
+        with anyio.move_on_after(0.5):
+            await self._output_ended.wait()
+        self._input.close()
+        self.over.set()
+        self._changed()
+
+    async def _read_output(self) -> None:
+        try:
+            with ReadPipe(self.process.stdout, self._taken_at_once) as pipe:
+                while chunk := await pipe.chunk():
+                    await self._take(chunk)
+            if (rest := self._splitter.rest()) and self.fault is None:
+                self._tap.into(rest, "unfinished: the output ended in the middle of the line")
+        finally:
+            self._output_ended.set()
+            self.over.set()
+            self._changed()
+
+    def _taken_at_once(self, chunk: bytes) -> bool:
+        """Take a chunk that is no work for more than one turn of the loop; whether it was one."""
+        if chunk.count(b"\n") > _SLICE or (self.listener is not None and self.listener.is_full):
+            return False
+        self._record(self._lines(chunk))
+        return True
+
+    async def _take(self, chunk: bytes) -> None:
+        """Take any chunk, giving way to others now and then."""
+        lines = self._lines(chunk)
+        for start in range(0, len(lines), _SLICE):
+            self._record(lines[start : start + _SLICE])
+            await checkpoint()
+            if self.listener is not None:
+                await self.listener.has_room()
+
+    def _lines(self, chunk: bytes) -> list[bytes]:
+        """The lines that a chunk completes; none once the connection cannot go on."""
+        if self.fault is not None:
+            return []
+        lines = self._splitter.feed(chunk)
+        if self._splitter.too_long:
+            self._record(lines)
+            lines = []
+            if self.fault is None:
+                self._cut()
+        return lines
+
+    def _record(self, lines: list[bytes]) -> None:
+        """Record lines and hand on the messages among them."""
+        if self.fault is not None:
+            return
+        block: list[bytes] = []
+        for line in lines:
+            plausible = line[:1] in {b"{", b"["} or line.lstrip()[:1] in {b"{", b"["}
+            if not plausible and not self._junk_budget.take(len(line) + _LINE_COST):
+                block.append(line)
+                continue
+            if block:
+                self._tap.junk(b"".join(block), len(block))
+                block = []
+            if len(line) > LINE_LIMIT:
+                fault = f"a line of {len(line):,} bytes, more than {LINE_LIMIT:,}"
+                self._tap.into(line[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
+                self._fail(fault)
+                return
+            frame = self._tap.into(line, None)
+            if not frame.is_message:
+                self._junk += len(line)
+            if self.listener is not None and (plausible or frame.is_message):
+                self.listener.take(line, frame)
+        if block:
+            self._tap.junk(b"".join(block), len(block))
+            self._junk += sum(map(len, block))
+        if self._junk > JUNK_LIMIT:
+            self._fail(f"wrote {self._junk:,} bytes to standard output that are no messages")
+        self._changed()
+
+    def _cut(self) -> None:
+        size = self._splitter.size
+        fault = f"a line of more than {size:,} bytes; the limit is {LINE_LIMIT:,}"
+        self._tap.into(self._splitter.rest()[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
+        self._fail(fault)
+
+    def _fail(self, fault: str) -> None:
+        self.fault = fault
+        self.over.set()
+        self._changed()
+
+    async def _read_errors(self) -> None:
+        try:
+            with ReadPipe(self.process.stderr) as pipe:
+                while chunk := await pipe.chunk():
+                    self.errors.feed(chunk)
+                    self._changed()
+                    await checkpoint()
+        finally:
+            self.errors.finish()
+            self._errors_ended.set()

@@ -1,0 +1,298 @@
+"""The database's file: made private, checked, set aside where it is damaged, brought to the newest form."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tui_host.capture.store.disk_space import Room
+from tui_host.capture.store.migrations import MIGRATIONS
+from tui_host.capture.store.process_lock import Lock, alone, remove_left_behind
+from tui_host.capture.store.salvage import salvage
+from tui_host.capture.store.schema_version import (
+    BUSY_SECONDS,
+    ELSEWHERE,
+    Connect,
+    connect,
+    make_private,
+    migrate,
+    refuse_foreign,
+    refuse_older,
+    stamp,
+    version_of,
+)
+from tui_host.capture.store.store_faults import LOCKED, LockedError, is_damage, is_locked, words_of
+from tui_host.errors import SettingsError, StoreError
+from tui_host.settings.paths import ensure_private_dir
+
+CHECKED_UP_TO = 4 << 20
+"""Bytes up to which a file is checked whole at each start; a larger one where something was wrong with it before."""
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write; works in a folder that cannot be written (STO-02), and on a full disk.
+
+    Raises:
+        OlderFormError: It must be brought up to date before.
+        StoreError: It cannot be read, or not by this version.
+    """
+    quoted = path.absolute().as_uri()
+    room = Room(path)
+    try:
+        try:
+            return _checked_to_read(path, f"{quoted}?mode=ro")
+        except sqlite3.OperationalError as error:
+            kind = error.sqlite_errorcode & 0xFF
+            if kind in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+                return _checked_to_read(path, f"{quoted}?mode=ro&immutable=1")
+            if kind not in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL} or not room.give_up():
+                raise
+            connection = _checked_to_read(path, f"{quoted}?mode=ro")
+            room.hold()
+            return connection
+    except sqlite3.Error as error:
+        remedy = (
+            "start tui-host: it is set aside, and what can be read carried over"
+            if is_damage(error)
+            else "look at its permissions"
+        )
+        if room.is_full():
+            remedy = "the disk is full: remove something from it"
+        raise StoreError(f"the database cannot be read: {error}", str(path), remedy) from error
+
+
+def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
+    connection = connect(path, uri=uri)
+    try:
+        refuse_foreign(path, connection, len(MIGRATIONS))
+        refuse_older(path, connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_to_write(
+    path: Path, room: Room, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
+) -> tuple[sqlite3.Connection, Lock]:
+    """The database, ready to be written, and this process's lock. A damaged one is set aside, what can be read of it carried over.
+
+    What a person should know is told in `notices`.
+
+    Raises:
+        StoreError: The folder or the file cannot be used.
+        SettingsError: A newer version of the program has written it; nothing in it is touched.
+    """
+    try:
+        _make_folder_private(path.parent, notices)
+        make_private(path)
+        try:
+            connection, lock = _ready(path, connect, migrations, notices)
+        except (OSError, sqlite3.Error) as error:
+            if is_locked(error) or not room.give_up():
+                raise
+            connection, lock = _ready(path, connect, migrations, notices)
+    except (OSError, sqlite3.Error) as error:
+        if is_locked(error):
+            raise LockedError(LOCKED, str(path), "wait until it lets go of it") from error
+        reason = words_of(error) if isinstance(error, sqlite3.Error) else error.strerror or str(error)
+        if room.is_full():
+            reason = "the disk is full"
+        raise StoreError(f"the database cannot be opened: {reason}", str(path), ELSEWHERE) from error
+    room.hold()
+    return connection, lock
+
+
+def _ready(
+    path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
+) -> tuple[sqlite3.Connection, Lock]:
+    """The database looked at and opened, and this process's lock: on a full disk even these need some room."""
+    if _is_damaged(path, migrations):
+        with alone(path):  # another process may have seen it at the same time
+            if _is_damaged(path, migrations):
+                notices.append(_begin_anew(path, migrations))
+    connection = _open(path, connect, migrations, notices)
+    return connection, _lock(path, connection, notices)
+
+
+def _lock(path: Path, connection: sqlite3.Connection, notices: list[str]) -> Lock:
+    """This process's lock beside the database; without one the database is closed again."""
+    try:
+        remove_left_behind(path)
+        lock = Lock(path)
+    except BaseException:
+        connection.close()
+        raise
+    if lock.fault:
+        notices.append(lock.fault)
+    return lock
+
+
+def doubt(path: Path) -> None:
+    """Have the database looked at before it is used again."""
+    with suppress(OSError):  # it cannot be used either way, and that is told
+        doubted(path).touch(0o600)
+
+
+def doubted(path: Path) -> Path:
+    """The file whose presence says so, whatever the database's size."""
+    return path.with_name(path.name + ".check")
+
+
+_LOG = b"\x37\x7f\x06"
+"""A log begins so, with one of two bytes behind. Source: SQLite, Database File Format, 4.1."""
+
+
+class Whereabouts:
+    """The file that was just opened, as whoever holds it open sees it from outside.
+
+    Args:
+        path: Where it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._log = path.with_name(f"{path.name}-wal")
+        self._known = _identity(path)
+
+    def is_gone(self) -> bool:
+        """Whether it is no longer there, or another one is."""
+        try:
+            return _identity(self._path) != self._known
+        except OSError:
+            return False  # it cannot be seen at the moment
+
+    def is_log_cut(self) -> bool:
+        """Whether its log, which was just written, has no beginning: none that SQLite writes is without, and nobody could read it."""
+        try:
+            with self._log.open("rb", buffering=0) as log:
+                return log.read(len(_LOG)) == bytes(len(_LOG))
+        except OSError:
+            return False  # there is none, or it cannot be seen at the moment
+
+    def doubt(self) -> None:
+        """Have it looked at before it is used again."""
+        doubt(self._path)
+
+    def is_doubted(self) -> bool:
+        """Whether this or another process came upon damage in it."""
+        return doubted(self._path).exists()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _set_aside(path: Path, fresh: Path) -> Path:
+    """Put another database in the place of one that is damaged; nothing in that one is deleted.
+
+    Returns:
+        Where the damaged one is now.
+    """
+    aside = path.with_name(f"{path.name}.damaged-{stamp()}")
+    log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+    try:
+        aside.hardlink_to(path)  # so that there is one in its place at any moment
+    except OSError:  # no such links on this disk
+        path.replace(aside)
+    if log.exists():
+        if log.stat().st_size:
+            log.replace(aside.with_name(aside.name + "-wal"))
+        else:
+            log.unlink()
+    index.unlink(missing_ok=True)  # made anew by whoever reads the log
+    fresh.replace(path)
+    doubted(path).unlink(missing_ok=True)
+    return aside
+
+
+def _make_folder_private(folder: Path, notices: list[str]) -> None:
+    was_open = folder.exists() and bool(folder.stat().st_mode & 0o022)
+    try:
+        ensure_private_dir(folder)
+    except SettingsError as error:
+        raise StoreError(error.what, error.where, ELSEWHERE) from error
+    if was_open:
+        notices.append(f"others could write in the data folder, {folder}: from now on only you can")
+
+
+def _is_damaged(path: Path, migrations: Sequence[Sequence[str]]) -> bool:
+    """Whether it cannot be used; what is newer or another program's is refused before that is asked.
+
+    Nothing may write in what is damaged: not even what stands in its log.
+    """
+    try:
+        connection = connect(path, uri=f"{path.absolute().as_uri()}?mode=ro")
+        try:
+            refuse_foreign(path, connection, len(migrations))
+            return not _is_sound(path, connection)
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode in {sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY}:
+            return False  # who wrote it was killed: SQLite takes back what that one had begun when it is opened to be written
+        if is_damage(error):
+            return True
+        raise
+
+
+def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
+    if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
+        return True
+    found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found == "ok":
+        doubted(path).unlink(missing_ok=True)
+    return found == "ok"
+
+
+def _begin_anew(path: Path, migrations: Sequence[Sequence[str]]) -> str:
+    """Set the damaged database aside, and put in its place a new one with what could be read; what a person is told."""
+    fresh = path.with_name(path.name + ".salvaged")
+    try:
+        carried = salvage(path, fresh, migrations)
+        if carried.is_nothing:  # also where it could not be made: a new one begins with nothing
+            fresh.unlink()
+            make_private(fresh)
+        aside = _set_aside(path, fresh)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return f"the database was damaged: it was set aside as {aside.name}, and a new one begun; {carried.words}"
+
+
+def _open(path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]) -> sqlite3.Connection:
+    connection = connect(path)
+    try:
+        if version_of(connection) == 0:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only while there is no table can it be chosen
+        mode = _write_ahead(connection)
+        if mode != "wal":
+            notices.append(f"the data folder allows no write-ahead log ({mode}): keeping is slower here")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        migrate(path, connection, migrations)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> str:
+    """Switch to the write-ahead log; SQLite does not wait here while another process does the same."""
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            mode: str = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                raise
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return mode

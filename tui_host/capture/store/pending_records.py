@@ -1,0 +1,103 @@
+"""Records on their way to the database: stamped already, their secrets still to be taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Protocol
+
+from tui_host.capture.record import Draft, Record
+from tui_host.capture.redact.redaction import Redactor
+
+AT_ONCE = 4 << 20
+"""Bytes in which secrets are looked for at once, at most: they are copied for it."""
+
+
+class Source(Protocol):
+    """Where records come from; called in the writer's thread.
+
+    It announces itself with the first record that is new, and again with the first after they were taken: so a record costs its
+    caller no more than a place in a list.
+    """
+
+    def take(self) -> list[Slot]:
+        """What is new since, in order."""
+        ...
+
+    def settled(self, seq: int, fault: str) -> None:
+        """Records up to this number are kept, or wait in memory for the reason given."""
+        ...
+
+    def refused(self) -> None:
+        """One record can never be kept."""
+        ...
+
+
+class Slot:
+    """A record on its way to the database; whoever runs short of memory may put a smaller draft in its place.
+
+    Attributes:
+        draft: As it is now; nobody may look at it before `finish`.
+        source: Where it comes from; is told what became of it.
+        size: Bytes that it took in memory when it was made.
+        redactor: What takes the secrets out; None once they are.
+        learned: The credentials of others that it knew when the record came: until it is looked through, they may have had to make room.
+    """
+
+    __slots__ = ("capture", "draft", "learned", "mono_ns", "redactor", "seq", "size", "source", "time_ns")
+
+    def __init__(  # noqa: PLR0913, PLR0917 - made for each record: a value to hold some of these would cost as much again
+        self,
+        capture: str,
+        seq: int,
+        time_ns: int,
+        mono_ns: int | None,
+        draft: Draft,
+        source: Source,
+        redactor: Redactor | None = None,
+        size: int = 0,
+    ) -> None:
+        self.capture = capture
+        self.seq = seq
+        self.time_ns = time_ns
+        self.mono_ns = mono_ns
+        self.draft = draft
+        self.source = source
+        self.size = size
+        self.redactor = redactor
+        self.learned = None if redactor is None else redactor.learned
+
+    @property
+    def record(self) -> Record:
+        """The record, as it is now."""
+        return Record(capture=self.capture, seq=self.seq, time_ns=self.time_ns, mono_ns=self.mono_ns, draft=self.draft)
+
+    def finish(self) -> None:
+        """Take the secrets out. Left to the writer: looking for them takes longer than a caller may wait."""
+        if self.redactor is not None:
+            self.draft = self.redactor.draft(self.draft, self.learned)
+            self.redactor = self.learned = None
+
+
+def finish_all(slots: Sequence[Slot]) -> int:
+    """Take the secrets out of all. They are looked for in the bytes of all at once: mostly there are none.
+
+    Returns:
+        Bytes that they take in memory.
+    """
+    for (redactor, learned), those in groupby(slots, lambda slot: (slot.redactor, slot.learned)):
+        if redactor is not None:
+            _finish(list(those), redactor, learned)
+    return sum([slot.size for slot in slots])
+
+
+def _finish(slots: Sequence[Slot], redactor: Redactor, learned: Mapping[str, str] | None) -> None:
+    """Of those for which the same is looked for."""
+    is_little = sum([slot.size for slot in slots]) <= AT_ONCE
+    is_clean = is_little and not redactor.may_be_in(b"\0".join([slot.draft.data for slot in slots]), learned)
+    for slot in slots:
+        draft = slot.draft
+        if is_clean and draft.head is None and draft.malformed is None:
+            slot.redactor = slot.learned = None
+        else:
+            slot.finish()

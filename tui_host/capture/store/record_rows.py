@@ -1,0 +1,210 @@
+"""Rows of the database as records, and what stands in a row in a form of its own."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from heapq import heappop, heappush
+from types import NoneType
+from typing import TypeAlias
+
+from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
+from tui_host.capture.store.answer_runs import Piece, unpack_run
+from tui_host.capture.store.migrations import SEQ_BITS
+from tui_host.capture.store.row_keys import SQLValue
+from tui_host.capture.store.stored_bodies import Bodies, Packed
+
+StoredRow: TypeAlias = tuple[
+    int,
+    int,
+    int,
+    Kind,
+    Direction | None,
+    str | None,
+    str | None,
+    str | int | None,
+    str | None,
+    int | None,
+    int | None,
+    int | None,
+    bytes,
+    Wire,
+    str,
+    str | None,
+    int | None,
+    int | None,
+    str | None,
+    str | None,
+    str | None,
+    str,
+]
+
+_TEXT, _TEXT_OR_NONE, _NUMBER, _NUMBER_OR_NONE = {str}, {str, NoneType}, {int}, {int, NoneType}
+_TYPES: Sequence[set[type]] = (
+    *(_NUMBER, _NUMBER, _NUMBER, _TEXT, _TEXT_OR_NONE, _TEXT_OR_NONE, _TEXT_OR_NONE),
+    *({str, int, NoneType}, _TEXT_OR_NONE, _NUMBER_OR_NONE, _NUMBER_OR_NONE, _NUMBER_OR_NONE, {bytes}),
+    *(
+        _TEXT,
+        _TEXT,
+        _TEXT_OR_NONE,
+        _NUMBER_OR_NONE,
+        _NUMBER_OR_NONE,
+        _TEXT_OR_NONE,
+        _TEXT_OR_NONE,
+        _TEXT_OR_NONE,
+        _TEXT,
+    ),
+)
+"""What may stand in the columns of such a row, where the file is as it was written."""
+_LEAST: Sequence[SQLValue] = (0, 0, -1, "line", *[None] * 8, b"", "host", "", *[None] * 6, "damaged")
+"""What is taken for what may not."""
+_MALFORMED = 6
+_TIMES = (1, 2)
+_TIME_BITS = 62
+"""No time has more; a negative one is none."""
+_KEPT = (7, 9, 10, 11, 12)
+"""The columns that hold the bytes, of which none says anything without the others."""
+
+Keyed: TypeAlias = "tuple[int, Record]"
+"""A record with its key."""
+
+SELECT = """
+    SELECT records.key, time, mono, records.kind, direction, encoding, malformed, head, redacted, base, size, last, data,
+        places.wire, places.peer, session, turn, step, call, connections.id, places.exchange, captures.id
+    FROM records CROSS JOIN places ON places.key = records.place
+        CROSS JOIN captures ON captures.key = places.capture
+        LEFT JOIN connections ON connections.key = places.connection
+"""  # CROSS: records first, in their order
+
+UNTOLD = -1
+"""Stands in a row for a time that is not known; none that is known is negative."""
+
+
+def record_key(capture_key: int, seq: int) -> int:
+    """A record's key in the database."""
+    return (capture_key << SEQ_BITS) + seq
+
+
+def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
+    """Records in the order of their keys, out of rows in the order of their first ones: what is between a run's is not in it."""
+    waiting: list[tuple[int, int, Record]] = []
+    for row in rows:
+        while waiting and waiting[0][0] < row[0][0]:
+            key, _, record = heappop(waiting)
+            yield key, record
+        for key, record in row:
+            heappush(waiting, (key, id(record), record))
+    for key, _, record in sorted(waiting):
+        yield key, record
+
+
+def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Sequence[Keyed]:
+    """The records of a row that `SELECT` gave, with their keys; one whose kept bytes are damaged says so and has none.
+
+    Args:
+        row: The row.
+        connection: Where to look for what its data stands against; in the same transaction.
+        bodies: Those read last.
+    """
+    if not _is_sound(*map(type, row)) or row[1] >> _TIME_BITS or (row[2] + 1) >> _TIME_BITS:
+        row = _mended(row)
+    (key, time, mono, kind, direction, encoding, malformed, head, redacted, base, size, last, data) = row[:13]
+    (wire, peer, session, turn, step, call, connected, exchange, capture) = row[13:]
+    heads: Sequence[Head | None] = ()
+    taken_out: tuple[Redaction, ...] = ()
+    try:
+        taken_out = () if redacted is None else _redacted_from_json(redacted)
+        data = bodies.unpack(connection, key, Packed(data=data, size=size, base=base))
+        if isinstance(head, int):
+            head, data = data[:head].decode(), data[head:]
+        row_whole = Piece(key, time, mono, kind, encoding, head, data)
+        pieces: Sequence[Piece] = [row_whole] if last is None else [*unpack_run(row_whole)]
+        heads = [None if piece.head is None else _head_from_json(piece.head) for piece in pieces]
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        malformed = (
+            f"{'what was kept of it is' if size is None else f'its {size} bytes are'} damaged on the disk: {error}"
+        )
+        pieces, heads = [Piece(key, time, mono, kind, encoding, None, b"")], [None]
+    draft = Draft(
+        wire=wire,
+        kind=kind,
+        peer=peer,
+        direction=direction,
+        place=Place(session=session, turn=turn, step=step, call=call),
+        connection=connected,
+        exchange=exchange,
+        malformed=malformed,
+        redacted=taken_out,
+    )
+    return [(piece.key, _record(piece, head, draft, capture)) for piece, head in zip(pieces, heads, strict=True)]
+
+
+@lru_cache(256)
+def _is_sound(*types: type) -> bool:
+    return all(each in allowed for each, allowed in zip(types, _TYPES, strict=True))
+
+
+def _mended(row: Sequence[SQLValue]) -> StoredRow:
+    """A row in which something stands that nobody wrote so: with the least in its place, and with a word on it."""
+    are_sound = [
+        type(value) in allowed and not (column in _TIMES and isinstance(value, int) and (value + 1) >> _TIME_BITS)
+        for column, (value, allowed) in enumerate(zip(row, _TYPES, strict=True))
+    ]
+    are_kept = all(are_sound[column] for column in _KEPT)
+    mended = [
+        value if is_sound and (are_kept or column not in _KEPT) else _LEAST[column]
+        for column, (value, is_sound) in enumerate(zip(row, are_sound, strict=True))
+    ]
+    mended[_MALFORMED] = "its row in the database is damaged"
+    return tuple(mended)  # pyright: ignore[reportReturnType] - each is of its column's type now
+
+
+def _record(piece: Piece, head: Head | None, like: Draft, capture: str) -> Record:
+    draft = Draft(
+        wire=like.wire,
+        kind=piece.kind,
+        peer=like.peer,
+        direction=like.direction,
+        place=like.place,
+        connection=like.connection,
+        exchange=like.exchange,
+        head=head,
+        data=piece.data,
+        encoding=piece.encoding,
+        malformed=like.malformed,
+        redacted=like.redacted,
+    )
+    seq = piece.key & ((1 << SEQ_BITS) - 1)
+    mono_ns = None if piece.mono_ns == UNTOLD else piece.mono_ns
+    return Record(capture=capture, seq=seq, time_ns=piece.time_ns, mono_ns=mono_ns, draft=draft)
+
+
+def head_to_json(head: Head) -> str:
+    """A head as a row has it: in ASCII alone, since a header that is no UTF-8 has lone surrogates, which SQLite would refuse."""
+    return json.dumps((head.method, head.url, head.status, head.headers), separators=(",", ":"))
+
+
+def _head_from_json(text: str) -> Head:
+    match json.loads(text):
+        case [str() | None as method, str() | None as url, int() | None as status, [*pairs]]:
+            headers: list[tuple[str, str]] = []
+            for pair in pairs:
+                match pair:
+                    case [str(name), str(value)]:
+                        headers.append((name, value))
+                    case _:
+                        raise ValueError("this is no header")
+            return Head(method=method, url=url, status=status, headers=tuple(headers))
+        case _:
+            raise ValueError("this is no head")
+
+
+def redacted_to_json(redacted: tuple[Redaction, ...]) -> str:
+    """What was taken out of a record, as a row has it."""
+    return json.dumps([(each.where, each.name, each.length) for each in redacted], separators=(",", ":"))
+
+
+def _redacted_from_json(text: str) -> tuple[Redaction, ...]:
+    return tuple(Redaction(where=where, name=name, length=length) for where, name, length in json.loads(text))

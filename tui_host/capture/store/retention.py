@@ -1,0 +1,178 @@
+"""What is kept no longer: the oldest sessions, and captures in which none is left, by age and by size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from tui_host.capture.store.deletion import copies_of, delete_all, delete_capture, give_back, in_transaction
+from tui_host.capture.store.migrations import SEQ_BITS
+from tui_host.capture.store.row_keys import SQLValue
+from tui_host.errors import StoreError, TuiHostError
+
+if TYPE_CHECKING:
+    from tui_host.capture.store.store import Store
+
+Thing: TypeAlias = Literal["session", "capture", "copy"]
+ROW = 100
+"""Bytes that a record takes besides its data, roughly; for telling beforehand how much would go."""
+
+_SESSIONS = """
+    SELECT sessions.id, title, max(updated, coalesce(came, 0)), sessions.owner FROM sessions LEFT JOIN (
+        SELECT session, max(started) AS came FROM captures CROSS JOIN places ON places.capture = captures.key
+        WHERE kind = 'import' GROUP BY session
+    ) AS brought ON brought.session = sessions.id
+"""  # what was brought here is as old as it is here
+_CAPTURES = """
+    SELECT key, id, coalesce(ended, started), ended, owner FROM captures WHERE NOT EXISTS
+        (SELECT 1 FROM places JOIN sessions ON sessions.id = places.session WHERE places.capture = captures.key)
+"""
+_SIZE_OF_SESSION = f"""
+    SELECT coalesce(sum(length(data) + {ROW}), 0) FROM places JOIN records ON records.place = places.key WHERE session = ?
+"""  # noqa: S608 - constants alone
+_SIZE_OF_CAPTURE = f"SELECT coalesce(sum(length(data) + {ROW}), 0) FROM records WHERE key BETWEEN ? AND ?"  # noqa: S608
+_KEYS_OF_CAPTURE = "SELECT key FROM records WHERE key BETWEEN ? AND ? ORDER BY key DESC"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Old:
+    """Something that may go.
+
+    Attributes:
+        time_ns: Its last change, wall clock.
+        thing: A session, a capture that no session is left of, or the copy of an older form of the database.
+        name: Its id, or the file's name.
+        title: A session's, foreign text.
+        key: A capture's in the database.
+    """
+
+    time_ns: int
+    thing: Thing
+    name: str
+    title: str = ""
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What is kept.
+
+    Attributes:
+        before_ns: What did not change since then goes; None lets age alone.
+        max_bytes: The oldest goes until the rest takes no more; None lets size alone.
+    """
+
+    before_ns: int | None = None
+    max_bytes: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Pruned:
+    """What was removed.
+
+    Attributes:
+        gone: The things, oldest first.
+        freed: Bytes, about.
+        is_whole: Nothing of it is left in the log beside the database; while another process reads there, something may be.
+    """
+
+    gone: list[Old] = field(default_factory=list[Old])
+    freed: int = 0
+    is_whole: bool = True
+
+
+def prune(store: Store, limits: Limits, *, dry: bool = False, stopped: Callable[[], bool] = lambda: False) -> Pruned:
+    """Remove what is beyond the limits, oldest first: never what a running process writes. Blocks, and holds up no recording.
+
+    Args:
+        store: Where.
+        limits: What is kept.
+        dry: Only say what would go.
+        stopped: Asked between one thing and the next: whether to leave the rest for another time.
+
+    Raises:
+        StoreError: The database cannot be read or written.
+    """
+    with nullcontext() if dry else store.making_room():
+        return _pruned(store, limits, dry, stopped)
+
+
+def _pruned(store: Store, limits: Limits, dry: bool, stopped: Callable[[], bool]) -> Pruned:  # noqa: FBT001 - as it came
+    pruned = Pruned()
+    before = size = used_bytes(store)
+    for old in sorted(_candidates(store)):
+        is_old = limits.before_ns is not None and old.time_ns < limits.before_ns
+        is_much = limits.max_bytes is not None and size > limits.max_bytes
+        if stopped() or not (is_old or is_much):
+            break
+        if dry:
+            size -= _size_of(store, old)
+        elif _remove(store, old):
+            size = used_bytes(store)
+        else:
+            continue
+        pruned.gone.append(old)
+    pruned.freed = max(before - size, 0)
+    if pruned.gone and not dry:
+        pruned.is_whole = give_back(partial(store.run, makes_room=True))
+    return pruned
+
+
+def used_bytes(store: Store) -> int:
+    """Bytes that the database takes, without room that is free in it, and with copies of its older forms."""
+    pages, free, size = (store.read(f"PRAGMA {name}")[0][0] for name in ("page_count", "freelist_count", "page_size"))
+    return (_number(pages) - _number(free)) * _number(size) + sum(path.stat().st_size for path in copies_of(store.path))
+
+
+def _candidates(store: Store) -> Iterator[Old]:
+    for session, title, updated, owner in store.read(_SESSIONS):
+        if not store.is_live(_text(owner)):
+            yield Old(_number(updated), "session", _text(session), _text(title))
+    for key, capture, time, ended, owner in store.read(_CAPTURES):
+        if ended is not None or not store.is_live(_text(owner)):
+            yield Old(_number(time), "capture", _text(capture), key=_number(key))
+    for path in copies_of(store.path):
+        yield Old(path.stat().st_mtime_ns, "copy", path.name)
+
+
+def _remove(store: Store, old: Old) -> bool:
+    match old.thing:
+        case "session":
+            try:
+                store.sessions.remove(old.name)
+            except StoreError:
+                raise
+            except TuiHostError:
+                return False  # another process has it open since
+        case "copy":
+            store.path.with_name(old.name).unlink(missing_ok=True)
+        case "capture":
+            run = partial(store.run, makes_room=True)
+            delete_all(run, [_number(row[0]) for row in store.read(_KEYS_OF_CAPTURE, *_span(old.key))])
+            run(in_transaction(lambda connection: delete_capture(connection, old.key)))
+    return True
+
+
+def _size_of(store: Store, old: Old) -> int:
+    match old.thing:
+        case "session":
+            return _number(store.read(_SIZE_OF_SESSION, old.name)[0][0])
+        case "capture":
+            return _number(store.read(_SIZE_OF_CAPTURE, *_span(old.key))[0][0])
+        case "copy":
+            return store.path.with_name(old.name).stat().st_size
+
+
+def _span(capture: int) -> tuple[int, int]:
+    return capture << SEQ_BITS, (capture + 1 << SEQ_BITS) - 1
+
+
+def _text(value: SQLValue) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: SQLValue) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,328 @@
+"""Sessions in the store: what is listed, what they consist of, who writes one, how one is deleted.
+
+Calls that save return at once and keep their order, among themselves and with the records; the others block on the disk.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionInfo, SessionState
+from tui_host.capture.store.deletion import (
+    copies_of,
+    delete_all,
+    delete_empty_captures,
+    delete_records,
+    delete_session,
+    give_back,
+    in_transaction,
+)
+from tui_host.capture.store.row_keys import SQLValue, storable
+from tui_host.capture.store.session_records import doomed_keys
+from tui_host.capture.store.writer import Write
+from tui_host.errors import TuiHostError
+
+T = TypeVar("T")
+
+_INFO = (
+    "SELECT id, title, created, updated, turns, source, model, protocol, profile, options, owner,"
+    " turns > 0 OR source IN ('tap', 'import') AS listed,"
+    " id IN (SELECT session FROM captures CROSS JOIN places ON places.capture = captures.key WHERE kind = 'import') AS imported"
+    " FROM sessions"
+)
+_SAVE = """
+    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, draft, owner)
+    VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET title = excluded.title, updated = excluded.updated, model = excluded.model,
+        protocol = excluded.protocol, profile = excluded.profile, options = excluded.options, draft = excluded.draft
+"""
+_PUT_BACK = """
+    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, draft, owner)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?)
+    ON CONFLICT (id) DO UPDATE SET title = excluded.title, created = excluded.created, updated = excluded.updated,
+        turns = excluded.turns, model = excluded.model, protocol = excluded.protocol, owner = excluded.owner WHERE owner = ?
+"""
+_CAME = """
+    SELECT session, max(started) FROM captures CROSS JOIN places ON places.capture = captures.key
+    WHERE kind = 'import' GROUP BY session
+"""
+"""When what files brought came here; its own times are those that it had there."""
+_LAST = (1 << 63) - 1
+_LATEST_NS = 1 << 62
+_OWNER = "SELECT owner FROM sessions WHERE id = ?"
+_OWN = "UPDATE sessions SET owner = ? WHERE id = ?"
+_SAVE_MESSAGE = "INSERT OR REPLACE INTO messages (session, number, turn, json) VALUES (?, ?, ?, ?)"
+_SAVE_ITEM = "INSERT OR REPLACE INTO items (session, number, json) VALUES (?, ?, ?)"
+_TOUCH = "UPDATE sessions SET turns = max(turns, ?), updated = max(updated, ?) WHERE id = ?"
+_SAVE_TURN = """
+    INSERT INTO turns (session, number, began, changed, model, protocol)
+    SELECT id, ?, ?, ?, model, protocol FROM sessions WHERE id = ?
+    ON CONFLICT (session, number) DO UPDATE SET changed = max(changed, excluded.changed)
+"""
+
+
+class Database(Protocol):
+    """What sessions need of the store."""
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        ...
+
+    @property
+    def owner(self) -> str:
+        """Names the lock that this process holds."""
+        ...
+
+    def is_live(self, owner: str | None) -> bool:
+        """Whether the process that named this lock as its own still runs."""
+        ...
+
+    @property
+    def redactor(self) -> Redactor:
+        """What every saved text passes."""
+        ...
+
+    def put(self, item: Write) -> bool:
+        """Hand something to the writer; never blocks."""
+        ...
+
+    def run(self, work: Callable[[sqlite3.Connection], T], *, makes_room: bool = False) -> T:
+        """Do something on the writer's connection, after all that was put before, and wait for it."""
+        ...
+
+    def making_room(self) -> AbstractContextManager[None]:
+        """While something is deleted."""
+        ...
+
+    def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
+        """All rows of a query."""
+        ...
+
+
+class Sessions:
+    """The sessions of one store. All text that is saved passes the store's redactor."""
+
+    def __init__(self, store: Database) -> None:
+        self._store = store
+
+    # Saving: at once, in order.
+
+    def save(self, state: SessionState) -> None:
+        """Make the session, owned by this process, or bring it up to date."""
+        text = self._store.redactor.text
+        self._store.put(
+            Write(
+                sql=_SAVE,
+                row=(
+                    state.id,
+                    storable(text(state.title)),
+                    state.created_ns,
+                    state.updated_ns,
+                    state.source,
+                    state.model,
+                    state.protocol,
+                    storable(text(state.profile)),
+                    storable(self._store.redactor.json_text(state.options)),
+                    storable(text(state.draft)),
+                    self._store.owner,
+                ),
+            )
+        )
+
+    def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
+        """Save one message, JSON as the chat gives it."""
+
+        def row() -> tuple[SQLValue, ...]:  # there may be images in it, in which secrets are not found soon
+            return session, number, turn, storable(self._store.redactor.json_text(text))
+
+        self._store.put(Write(sql=_SAVE_MESSAGE, row=row))
+        self._store.put(Write(sql=_TOUCH, row=(turn, time_ns, session)))
+        if turn:
+            self._store.put(Write(sql=_SAVE_TURN, row=(turn, time_ns, time_ns, session)))
+
+    def save_item(self, session: str, number: int, text: str) -> None:
+        """Save one item of the chat, JSON as the chat gives it, in place of what its number had."""
+        row: tuple[SQLValue, ...] = (session, number, storable(self._store.redactor.json_text(text)))
+        self._store.put(Write(sql=_SAVE_ITEM, row=row))
+
+    def put_back(self, info: SessionInfo) -> None:
+        """Make a session that is brought here from elsewhere, as it was there: this process owns it while it is live, then nobody does."""
+        text = self._store.redactor.text
+        words = (text(info.title), info.model, info.protocol, text(info.profile))
+        title, model, protocol, profile = map(storable, words)
+        stamps = info.created_ns, info.updated_ns, info.turns
+        owner = self._store.owner
+        row = (info.id, title, *stamps, info.source, model, protocol, profile, info.options)
+        self._store.put(Write(sql=_PUT_BACK, row=(*row, owner if info.live else None, owner)))
+
+    # Reading.
+
+    def list(self) -> Sequence[SessionInfo]:
+        """The sessions with a turn, and those from taps and imports; the last changed first."""
+        rows = self._store.read(f"{_INFO} WHERE listed ORDER BY updated DESC, id DESC")
+        return [self._info(row) for row in rows]
+
+    def taps(self, since_ns: int) -> Sequence[SessionInfo]:
+        """The sessions of taps that may have been recording after a time."""
+        rows = self._store.read(f"{_INFO} WHERE source = 'tap' AND (updated >= ? OR owner IS NOT NULL)", since_ns)
+        return [self._info(row) for row in rows]
+
+    def get(self, session: str) -> SessionInfo | None:
+        """One session by its whole id, with or without a turn."""
+        rows = self._store.read(f"{_INFO} WHERE id = ?", session)
+        return self._info(rows[0]) if rows else None
+
+    def find(self, name: str) -> SessionInfo:
+        """A session by its id, a unique prefix of it, or `last`: what was changed last here, or brought here from a file.
+
+        Raises:
+            TuiHostError: None has this name, or several begin with it; tells the nearest ids.
+        """
+        exact = self.get(name)
+        if exact is not None:
+            return exact
+        listed = self.list()
+        if name == "last" and listed:
+            came = {_text(session): _number(came) for session, came in self._store.read(_CAME)}
+            return max(listed, key=lambda info: max(info.updated_ns, came.get(info.id, 0)))
+        found = [info for info in listed if name and info.id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(info.id for info in found[:5])
+            raise TuiHostError(f"{len(found)} sessions begin with this: {ids}", name, "type more of the id")
+        near = difflib.get_close_matches(name, [info.id for info in listed], n=3, cutoff=0.5)
+        ids = f"; the nearest: {', '.join(near)}" if near else ""
+        raise TuiHostError(f"there is no such session{ids}", name, "look at `tui-host sessions list`")
+
+    def draft(self, session: str) -> str:
+        """What stood unsent in the prompt."""
+        rows = self._store.read("SELECT draft FROM sessions WHERE id = ?", session)
+        return _text(rows[0][0]) if rows else ""
+
+    def left_draft(self) -> tuple[str, str] | None:
+        """The last session whose process ended before anything was sent in it: its id, and what stood in the prompt."""
+        rows = self._store.read(
+            "SELECT id, draft, owner FROM sessions"
+            " WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC"
+        )
+        for session, draft, owner in rows:
+            if not self._store.is_live(_text(owner)):
+                return _text(session), _text(draft)
+        return None
+
+    def forget_draft(self, session: str) -> None:
+        """Remove a session in which nothing was ever sent."""
+        self._store.put(Write(sql="DELETE FROM sessions WHERE id = ? AND turns = 0", row=(session,)))
+
+    def count_messages(self, session: str) -> int:
+        """The number that its next message has."""
+        rows = self._store.read("SELECT max(number) + 1 FROM messages WHERE session = ?", session)
+        return _number(rows[0][0])
+
+    def messages(self, session: str, *, before: int = _LAST) -> Sequence[str]:
+        """The messages' JSON, in order: all, or those of smaller numbers."""
+        sql = "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number"
+        return [_text(row[0]) for row in self._store.read(sql, session, before)]
+
+    def item_texts(self, session: str) -> Sequence[str]:
+        """The JSON of the chat's items, in order."""
+        rows = self._store.read("SELECT json FROM items WHERE session = ? ORDER BY number", session)
+        return [_text(row[0]) for row in rows]
+
+    def items(self, session: str) -> Sequence[tuple[int, str]]:
+        """Numbers and JSON of the chat's items, in order."""
+        rows = self._store.read("SELECT number, json FROM items WHERE session = ? ORDER BY number", session)
+        return [(_number(row[0]), _text(row[1])) for row in rows]
+
+    # Owning and deleting.
+
+    def claim(self, session: str) -> bool:
+        """Become the one process that writes this session; False while another one that runs is."""
+
+        def take(connection: sqlite3.Connection) -> bool:
+            row: tuple[str | None] | None = connection.execute(_OWNER, (session,)).fetchone()
+            is_free = row is None or row[0] == self._store.owner or not self._store.is_live(row[0])
+            if is_free:
+                connection.execute(_OWN, (self._store.owner, session))
+            return is_free
+
+        return self._store.run(in_transaction(take), makes_room=True)  # a full disk keeps nobody from what is kept
+
+    def release(self, session: str) -> None:
+        """Let others write it."""
+        sql = "UPDATE sessions SET owner = NULL WHERE id = ? AND owner = ?"
+        self._store.put(Write(sql=sql, row=(session, self._store.owner)))
+
+    def delete(self, session: str) -> bool:
+        """Remove a session from the disk for good, with the records that only it used, and copies of the database's older forms.
+
+        Returns:
+            Whether nothing of it is left in the log beside the database; while another process reads there, something may be.
+
+        Raises:
+            TuiHostError: A running process writes it, or the database cannot be written.
+        """
+        with self._store.making_room():
+            self.remove(session)
+            for copy in copies_of(self._store.path):  # they hold it too
+                copy.unlink(missing_ok=True)
+            return give_back(partial(self._store.run, makes_room=True))
+
+    def remove(self, session: str) -> None:
+        """Remove its rows; what they stood on may still hold it until pages are given back. Recording hardly waits meanwhile.
+
+        Raises:
+            TuiHostError: A running process writes it, or the database cannot be written.
+        """
+        if not self.claim(session):
+            raise TuiHostError("another process writes this session", session, "end it first")
+        is_live = self._store.is_live
+        run = partial(self._store.run, makes_room=True)
+        delete_all(run, run(lambda connection: doomed_keys(connection, session, is_live)))
+
+        def remove(connection: sqlite3.Connection) -> None:
+            delete_records(connection, doomed_keys(connection, session, is_live))  # those that came meanwhile
+            delete_session(connection, session)
+            delete_empty_captures(connection, is_live)
+
+        run(in_transaction(remove))
+
+    def _info(self, row: Sequence[SQLValue]) -> SessionInfo:
+        source = _text(row[5])
+        return SessionInfo(
+            id=_text(row[0]),
+            title=_text(row[1]),
+            created_ns=min(max(_number(row[2]), 0), _LATEST_NS),
+            updated_ns=min(max(_number(row[3]), 0), _LATEST_NS),
+            turns=_number(row[4]),
+            source="ask"
+            if source == "ask"
+            else "tap"
+            if source == "tap"
+            else "import"
+            if source == "import"
+            else "chat",
+            live=self._store.is_live(_text(row[10])),
+            model=_text(row[6]),
+            protocol=_text(row[7]),
+            profile=_text(row[8]),
+            options=_text(row[9]),
+            imported=bool(row[12]),
+        )
+
+
+def _text(value: SQLValue) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: SQLValue) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,75 @@
+"""A call's arguments: read once and strictly, so that what is shown, hashed and sent are the same bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tui_host.capture.json.depth import DEPTH, is_deeper
+from tui_host.errors import JSON, TuiHostError
+
+LIMIT = 4 << 20
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _no_duplicates(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        raise TuiHostError(f"the key {json.dumps(twice)} stands twice")
+    return value
+
+
+def _no_constant(word: str) -> JSON:
+    raise TuiHostError(f"{word} is no JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise TuiHostError(f"the number {text[:40]} is too large")
+    return value
+
+
+def read_arguments(text: str) -> dict[str, JSON]:
+    """The arguments a model or a person wrote, as an object; nothing written is no arguments.
+
+    Raises:
+        TuiHostError: It is not JSON, not an object, has a key twice, NaN, infinities or lone surrogates, is larger than
+            4 MB or deeper than 100 levels. The message says where.
+    """
+    if not text.strip():
+        return {}
+    if len(text) > LIMIT:
+        raise TuiHostError(f"the arguments are {len(text):,} characters long", remedy=f"at most {LIMIT:,}")
+    if is_deeper(text):
+        raise TuiHostError(f"the arguments nest deeper than {DEPTH} levels")
+    try:
+        value: JSON = json.loads(
+            text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite
+        )
+    except json.JSONDecodeError as error:
+        near = text[max(0, error.pos - 20) : error.pos + 20]
+        place = f"line {error.lineno}, column {error.colno}"
+        what = error.msg.removesuffix(" at")  # some of Python's complaints end with it
+        raise TuiHostError(f"the arguments are not JSON: {what} at {place}, near {near!r}") from error
+    except ValueError as error:  # more digits than an integer may have
+        raise TuiHostError(f"the arguments cannot be read: {error}") from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TuiHostError("the arguments are not a JSON object", remedy='write {"name": value}')
+    if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise TuiHostError("the arguments have half a character (a lone surrogate)")
+    return value
+
+
+def canonical(value: JSON) -> bytes:
+    """The one spelling that is hashed, shown and sent: compact UTF-8, keys in the order given."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def pretty(value: JSON) -> str:
+    """The same for reading."""
+    return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,55 @@
+"""Whether a call's arguments fit the tool's input schema; run as a program, since a schema is foreign and may take for ever.
+
+`python -m tui_host.chat.schema_check` reads lines `[SCHEMA, VALUE]` and answers each at once with a line: an array of what does
+not fit, or null where the schema itself cannot be used. Source: threats.md, PRO-05 and NET-10; JSON Schema 2020-12.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from itertools import islice
+
+from tui_host.errors import JSON
+
+MOST = 10
+"""Complaints about one call that are told."""
+_LENGTH = 200
+
+
+def misfits(schema: JSON, value: JSON) -> list[str] | None:
+    """What of a value does not fit a schema, in the schema's own order; None if the schema cannot be used.
+
+    A `$ref` leads only within the schema. May take any time: the schema decides.
+    """
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+
+    if not isinstance(schema, dict):
+        return [] if schema is True else None
+    try:
+        kind = validator_for(schema, default=Draft202012Validator)
+        kind.check_schema(schema)
+        errors = islice(kind(schema, registry=Registry()).iter_errors(value), MOST)
+        return [_words(error.absolute_path, error.message) for error in errors]
+    except Exception:  # noqa: BLE001 - a foreign schema has endless ways to break what reads it, and none is a defect here
+        return None
+
+
+def _words(path: Iterable[str | int], message: str) -> str:
+    place = ".".join(map(str, path))
+    words = f"{place}: {message}" if place else message
+    return words if len(words) <= _LENGTH else f"{words[: _LENGTH - 1]}…"
+
+
+def main() -> None:
+    """Answer each line of standard input."""
+    for line in sys.stdin.buffer:
+        schema, value = json.loads(line)
+        print(json.dumps(misfits(schema, value)), flush=True)  # noqa: T201 - this is a program
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""What `ask` and `compare` share: the question, the model's check, a turn to its end, and what is told beside the answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import anyio
+
+from tui_host.capture.visible import tool_name
+from tui_host.chat.attachments import check_together, read_attached
+from tui_host.chat.conversation import NoteItem
+from tui_host.cli import diagnostics
+from tui_host.cli import standard_output as output
+from tui_host.cli.command_host import Interruption, told_while_connecting
+from tui_host.errors import JSON, SettingsError, TuiHostError
+from tui_host.settings.provider_check import check_provider
+from tui_host.settings.system_keyring import with_stored_key
+
+if TYPE_CHECKING:
+    from tui_host.chat.attachments import Attached
+    from tui_host.chat.call_outcome import Outcome
+    from tui_host.chat.session import Session
+    from tui_host.chat.turn_result import TurnResult
+    from tui_host.host.host import Host
+    from tui_host.settings.schema import ModelRef, Settings
+
+LOOK_SECONDS = 0.02
+MOST_TEXT = 64 << 20
+"""Bytes of a question on standard input; more is somebody's mistake, and would be sent with every step."""
+
+
+def check_model(settings: Settings, model: ModelRef, *, where: str, chosen: str = "") -> None:
+    """Tell what keeps this model from being asked, before anything is waited for or kept; `chosen` is the place in a file.
+
+    Raises:
+        SettingsError: With every mistake.
+    """
+    provider = settings.providers.get(model.provider)
+    if provider is None:
+        raise SettingsError(f"there is no provider {model.provider}", where, "configure it, or choose with --model")
+    try:
+        check_provider(provider, settings.environment, chosen=chosen)
+    except SettingsError:
+        with_key = with_stored_key(provider)  # not loaded before it is needed
+        if with_key is provider:
+            raise
+        check_provider(with_key, settings.environment, chosen=chosen)
+
+
+def question(word: str, command: str) -> str:
+    """The text to ask; `-` stands for standard input.
+
+    Raises:
+        SettingsError: There is none, or it is no text.
+    """
+    try:
+        if word == "-":
+            if sys.stdin is None:
+                raise SettingsError(
+                    "standard input is closed", where=f"{command} -", remedy="send the question into it"
+                )
+            data = sys.stdin.buffer.read(MOST_TEXT + 1)
+            if len(data) > MOST_TEXT:  # before it is decoded: the limit may cut a character
+                raise SettingsError(
+                    f"the question is longer than {MOST_TEXT:,} bytes", where=f"{command} -", remedy="send less"
+                )
+            text = data.decode()
+        else:
+            text = word.encode(errors="surrogateescape").decode()  # the bytes as they were typed
+    except UnicodeDecodeError as error:
+        raise SettingsError(
+            f"the question is not UTF-8: byte {error.start + 1:,} is 0x{error.object[error.start]:02x}",
+            where=f"{command} {'-' if word == '-' else 'TEXT'}",
+            remedy="send text",
+        ) from None
+    if not text.strip():
+        raise SettingsError("there is no question", where=command, remedy=f'tui-host {command} "what is 6 × 7?"')
+    return text
+
+
+def files(paths: Sequence[str]) -> tuple[Attached, ...]:
+    """The files of `--attach`. Blocks on the disk.
+
+    Raises:
+        SettingsError: One cannot be sent, or all are too much.
+    """
+    try:
+        found = tuple(map(read_attached, paths))
+        check_together(found)
+    except TuiHostError as error:
+        raise SettingsError(error.what, "--attach", error.remedy) from error
+    return found
+
+
+async def take_turn(
+    host: Host,
+    session: Session,
+    text: str,
+    interruption: Interruption,
+    say: Callable[[str], None],
+    *,
+    attached: Sequence[Attached] = (),
+) -> TurnResult | None:
+    """Run a turn, saying what its notes say as they come; a signal stops it, and it ends in order."""
+    told = len(session.conversation)
+    async with anyio.create_task_group() as group:
+        group.start_soon(told_while_connecting, host, lambda: session.activity.waits == "servers")
+        host.send(session, text, attached)
+        interruption.then(lambda: host.stop_turn(session))
+        while session.busy:
+            await anyio.sleep(LOOK_SECONDS)
+            items = session.conversation.items
+            for item in items[told:]:
+                # An error is told with the result, and who sent a signal knows that the turn was stopped.
+                if isinstance(item, NoteItem) and item.kind == "note" and interruption.code is None:
+                    say(note_words(item))
+            told = len(items)
+        group.cancel_scope.cancel()
+    return host.result(session)
+
+
+def note_words(note: NoteItem) -> str:
+    """What a note says, in a line."""
+    return f"{note.what} ({note.remedy})" if note.remedy else note.what
+
+
+def exit_code(results: Sequence[TurnResult], interruption: Interruption) -> int:
+    """0 done, 1 not done, 3 done but a call was refused by a person or by default; a signal's own if it stopped a turn."""
+    if interruption.code is not None and any(result.stop == "stopped" for result in results):
+        return interruption.code
+    if any(result.stop != "done" for result in results):
+        return diagnostics.FAILED
+    refused = any(
+        outcome.decision is not None
+        and outcome.decision.verdict == "rejected"
+        and outcome.decision.by in {"person", "default"}
+        for result in results
+        for outcome in result.outcomes
+    )
+    return diagnostics.REFUSED if refused else diagnostics.DONE
+
+
+def refusals(results: Sequence[TurnResult]) -> Iterator[str]:
+    """What was refused because nobody could be asked, a sentence for each tool, and the option that allows it."""
+    refused = Counter(
+        (outcome.server, outcome.tool)
+        for result in results
+        for outcome in result.outcomes
+        if _is_refused_unasked(outcome)
+    )
+    for (server, tool), count in refused.items():
+        calls = "a call was" if count == 1 else f"{count} calls were"
+        # What cannot be typed, or would end the quotation, is any character.
+        pattern = "".join(letter if letter.isprintable() and letter != "'" else "*" for letter in f"{server}.{tool}")
+        yield (
+            f"{tool_name(server, tool)}: {calls} refused, as nobody can be asked here (--allow '{pattern}' allows it)"
+        )
+
+
+def _is_refused_unasked(outcome: Outcome) -> bool:
+    decision = outcome.decision
+    return decision is not None and (decision.verdict, decision.by, outcome.fault) == ("rejected", "default", "")
+
+
+def unconnected(host: Host) -> Iterator[str]:
+    """The servers that are not there, a sentence for each."""
+    for status in host.pool.statuses() if host.pool is not None else ():
+        if status.state == "failed":
+            yield f"{status.name} is not connected: {status.detail}"
+
+
+def unkept(host: Host) -> Iterator[str]:
+    """What should be kept and is not, in a sentence."""
+    recorder = host.recorder
+    if recorder is not None and recorder.unkept:
+        yield f"{recorder.unkept:,} records are not kept: {recorder.fault or 'the database was too slow'}"
+
+
+def say(host: Host, words: str) -> None:
+    """A line on standard error, without secrets."""
+    diagnostics.tell(host.redacted(words))
+
+
+def value(host: Host, told: JSON) -> None:
+    """An object on standard output, without secrets."""
+    text = json.dumps(told)
+    redacted = host.redacted_json(text)
+    output.value(told if redacted == text else json.loads(redacted))

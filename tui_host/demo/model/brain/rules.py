@@ -1,0 +1,87 @@
+"""From a conversation to a plan: the first rule that recognises the question answers it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from tui_host.demo.model.brain import named_calls as calls
+from tui_host.demo.model.brain import order_rules as orders
+from tui_host.demo.model.brain import prose, quirks, showcase, sums, talk, trouble
+from tui_host.demo.model.brain import weather_rules as weather
+from tui_host.demo.model.plan import Plan
+from tui_host.demo.model.question_turn import Turn, turn_of
+from tui_host.demo.model.request_content import Conversation
+
+# What a person writes to try something out goes first; sentences that rules have to guess at come later.
+_RULES: tuple[tuple[str, str, Callable[[Turn], Plan | None]], ...] = (
+    ("call in a certain form", "特定形式的调用", quirks.quirky_call),
+    ("malformed call", "错误调用", quirks.malformed_call),
+    ("raw call", "原样调用", calls.raw_call),
+    ("call", "调用", calls.call),
+    ("question back", "反问", quirks.question_back),
+    ("resource", "资源", quirks.resource),
+    ("trouble", "出错", trouble.trouble),
+    ("prose", "长文", prose.prose),
+    ("showcase", "演示", showcase.showcase),
+    ("tools", "工具", talk.list_tools),
+    ("orders", "订单", orders.orders),
+    ("weather", "天气", weather.weather),
+    ("arithmetic", "算术", sums.sums),
+    ("pictures", "图片", talk.pictures),
+    ("help", "帮助", talk.greeting),
+)
+_WITH_TOOLS = {
+    *("call in a certain form", "malformed call", "raw call", "call", "tools", "orders", "weather", "arithmetic"),
+}
+_THINK = re.compile(
+    r"(?:think(?:\s+(?:about|hard(?:\s+about)?|step by step))?|思考(?:一下)?)(?:\s*[:：,，]\s*|\s+|(?<=[考下]))",
+    re.IGNORECASE,
+)
+
+
+def answer(conversation: Conversation) -> Plan:
+    """What the demo model says next. Depends on the conversation alone, so the same one is always answered alike."""
+    turn, is_asked = _without_thinking(turn_of(conversation))
+    plan, rule = _first(turn)
+    thinks = conversation.thinking == "always" or (is_asked and conversation.thinking == "asked")
+    if thinks and plan.trouble is None:
+        plan = replace(plan, thinking=_thinking(turn, plan, rule))
+    return plan if conversation.parallel else replace(plan, calls=plan.calls[:1])
+
+
+def wants_tools(conversation: Conversation) -> bool:
+    """Whether the question is one for tools, whichever were offered."""
+    turn, _ = _without_thinking(turn_of(conversation))
+    return _first(turn)[1] in {turn.words(english, chinese) for english, chinese, _ in _RULES if english in _WITH_TOOLS}
+
+
+def _without_thinking(turn: Turn) -> tuple[Turn, bool]:
+    """The turn without the words that ask to think, and whether there were any."""
+    prefix = _THINK.match(turn.question)
+    return (replace(turn, question=turn.question[prefix.end() :].strip()), True) if prefix else (turn, False)
+
+
+def _first(turn: Turn) -> tuple[Plan, str]:
+    for english, chinese, rule in _RULES:
+        plan = rule(turn)
+        if plan is not None:
+            return plan, turn.words(english, chinese)
+    return talk.not_recognised(turn), ""
+
+
+def _thinking(turn: Turn, plan: Plan, rule: str) -> str:
+    offered, done = len(turn.tools.tools), len(turn.done)
+    asked = ", ".join(f"{call.name} {call.arguments}" for call in plan.calls)
+    question = " ".join(turn.question.split())[:120]
+    if turn.language == "zh":
+        recognised = f"识别它的规则是“{rule}”。" if rule else "没有规则能识别它。"
+        then = f"接下来我要请求：{asked}。" if asked else "不需要再调用工具，可以回答了。"
+        return f"问题是：“{question}”。我逐条检查规则；{recognised}请求里提供了 {offered} 个工具，本轮已有 {done} 个结果。{then}"
+    recognised = f"The rule “{rule}” recognises it. " if rule else "None recognises it. "
+    then = f"Next I ask for {asked}." if asked else "No further call is needed, so I answer."
+    return (
+        f"The question is: “{question}”. I try my rules one after the other. {recognised}"
+        f"The request offers {offered} tools, and {done} results of this turn are there. {then}"
+    )

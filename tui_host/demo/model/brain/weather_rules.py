@@ -1,0 +1,92 @@
+"""Rule: the weather, and alerts, of one or several cities."""
+
+from __future__ import annotations
+
+import re
+
+from tui_host.demo.model.brain.lookups import look_up
+from tui_host.demo.model.plan import AskedCall, Plan, arguments_text
+from tui_host.demo.model.question_turn import Turn
+from tui_host.demo.model.request_content import Tool
+from tui_host.demo.model.toolbox import parameter
+
+_FORECAST = re.compile(
+    r"\b(?:weather|forecast|temperature|raining|snowing|sunny)\b|天气|预报|气温|下雨|下雪", re.IGNORECASE
+)
+_ALERTS = re.compile(r"\b(?:alerts?|warnings?)\b|预警|警报", re.IGNORECASE)
+_PLACES = re.compile(
+    r"\b(?:in|for|at|of)\s+(.+?)(?=[?!;:\n]|\.(?:\s|$)|,?\s+and\s+(?:alerts?|warnings?|weather|forecast|the|is)\b|,?\s+(?:in|for|at)\s|$)",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(r"([^?!.;:\n]{1,60}?)(?:'s)?\s+(?:weather|forecast|temperature|alerts?)\b", re.IGNORECASE)
+_FILLING = re.compile(
+    r"^(?:(?:what|how|where|when|who)(?:'s|\s+is)?|is|it|the|show|tell|get|give|me|please|current|us|about|use|tools?)\b\s*"
+    r"|\s*\b(?:today|tomorrow|tonight|now|right now|please|like|this week|the next days|at the moment|using tools|use the tools)$",
+    re.IGNORECASE,
+)
+_CHINESE_FILLING = re.compile(
+    r"请问|请|帮我|查一下|查询|查|看看|看一下|告诉我|今天|明天|现在|目前|最近|天气|预报|气温|预警|警报|怎么样|怎样|如何|好吗|是什么|是多少|多少度"
+    r"|有没有|会不会|有什么|有|会|下雨|下雪|吗|呢|吧|的|[？?！!。.:：]"
+)
+_SEPARATORS = re.compile(
+    r"\s*(?:[,;/&、，；]|\band\b|\bor\b|\bversus\b|\bvs\b\.?|以及|还有|和|与|跟|及)\s*", re.IGNORECASE
+)
+_MOST_CITIES = 10
+
+
+def weather(turn: Turn) -> Plan | None:
+    """Asks for each city with `get_forecast`, with `get_alerts` where alerts were asked for."""
+    asks_alerts, asks_forecast = bool(_ALERTS.search(turn.head)), bool(_FORECAST.search(turn.head))
+    if not asks_alerts and not asks_forecast:
+        return None
+    cities = cities_in(turn.head)
+    if not cities:
+        return turn.answer(
+            turn.words(
+                "For which city? For example: `weather in Paris and Tokyo`.",
+                "哪个城市？例如：`东京和巴黎的天气怎么样？`",
+            )
+        )
+    alerts = turn.tools.ending("get_alerts", "alerts", "get_warnings", prefer="weather") if asks_alerts else None
+    forecast = turn.tools.ending("get_forecast", "get_weather", "forecast", "weather", prefer="weather")
+    tools = [tool for tool in (forecast if asks_forecast or alerts is None else None, alerts) if tool is not None]
+    if not tools:
+        return turn.answer(
+            turn.words(
+                "I was offered no tool for the weather, and I have no observations of my own.",
+                "请求里没有查天气的工具，我自己也没有任何观测数据。",
+            )
+        )
+    listed = turn.words(", ", "、").join(cities)
+    wanted = [_asked(tool, city) for tool in tools for city in cities]
+    return look_up(turn, wanted, turn.words(f"I look up the weather: {listed}.", f"我来查一下天气：{listed}。"))
+
+
+def _asked(tool: Tool, city: str) -> AskedCall:
+    return AskedCall(name=tool.name, arguments=arguments_text({parameter(tool, "city", "location", "place"): city}))
+
+
+def cities_in(question: str) -> list[str]:
+    """The cities that a question about the weather names, as they are written there."""
+    if re.search(r"[\u3400-\u9fff]", question) and not re.search(r"\b(?:in|for|at)\s", question, re.IGNORECASE):
+        places = [_CHINESE_FILLING.sub(" ", question)]
+    else:
+        line = next(
+            (line for line in question.splitlines() if _FORECAST.search(line) or _ALERTS.search(line)), question
+        )
+        places = [found[1] for found in _PLACES.finditer(line)] or [found[1] for found in _BEFORE.finditer(line)]
+    names = [_bare(name) for place in places for name in _SEPARATORS.split(place[:500])]
+    cities: dict[str, str] = {}
+    for name in names:
+        if name:
+            cities.setdefault(name.casefold(), name)
+    return list(cities.values())[:_MOST_CITIES]
+
+
+def _bare(name: str) -> str:
+    name = name.strip(" \t.?!\"'“”")
+    while True:
+        shorter = _FILLING.sub("", name).strip(" \t.?!\"'“”")
+        if shorter == name:
+            return name
+        name = shorter

@@ -1,0 +1,141 @@
+"""The tools that a system prompt lists, in whatever way it lists them: as tags, as JSON, as paragraphs with labels."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.request_content import Tool
+from tui_host.demo.model.wires.wire_reading import parameters
+
+_LIST = re.compile(r"<tools>(.*?)</tools>", re.DOTALL)
+_TAGGED = re.compile(r"<tool>(.*?)</tool>", re.DOTALL)
+_LABELLED = re.compile(
+    r"^[ \t]*(?:[-*+][ \t]+|#{1,6}[ \t]+|\d+[.)][ \t]+)?[`*]*"
+    r"(?P<label>(?:tool|name|function|action|工具|名称|函数)(?:[ \t]+name)?[`*]*[ \t]*[:：][ \t]*)?"
+    r"[`*\"']*(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)[`*\"']*(?P<rest>[ \t]*(?:[:：(（—–-][^\n]*)?)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PARAMETERS = re.compile(
+    r"^[^\n]*\b(?:arguments|parameters|inputs?)\b[^\n]*$|^[^\n]*参数[^\n]*$", re.IGNORECASE | re.MULTILINE
+)
+_PARAMETER = re.compile(
+    r"^[ \t]*[-*+][ \t]+[`*\"']*(?P<name>[A-Za-z_][\w.-]*)[`*\"']*[ \t]*(?P<kind>[(（\[][^)）\]\n]*[)）\]])?[ \t]*(?P<rest>[:：—–-][^\n]*)?$",
+    re.MULTILINE,
+)
+_DESCRIPTION = re.compile(
+    r"^[ \t]*(?:[-*][ \t]+)?[`*]*(?:description|描述|说明)[`*]*[ \t]*[:：][ \t]*(.+)$", re.IGNORECASE | re.MULTILINE
+)
+_KINDS = re.compile(r"\b(string|number|integer|boolean|array|object)\b", re.IGNORECASE)
+_REQUIRED = re.compile(r"\brequired\b|必填|必需", re.IGNORECASE)
+_SIGNATURE = re.compile(r"\s*\(([^()]*)\)")
+
+
+def offered_in(prompt: str) -> tuple[Tool, ...]:
+    """All tools that a prompt lists, each once, in its order."""
+    lists = "\n".join(found[1] for found in _LIST.finditer(prompt))
+    place = lists if lists.strip() else prompt
+    return once((*tagged(place), *in_json(place))) or once(labelled(place))
+
+
+def once(tools: Iterable[Tool]) -> tuple[Tool, ...]:
+    """The first of each name."""
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        found.setdefault(tool.name, tool)
+    return tuple(found.values())
+
+
+def tagged(prompt: str) -> Iterator[Tool]:
+    """`<tool>` with `<name>`, `<description>` and a schema as `<arguments>`."""
+    for block in _TAGGED.finditer(prompt):
+        name = inner(block[1], "name")
+        if name:
+            yield made(name, inner(block[1], "description"), schema_in(inner(block[1], "arguments") or block[1]))
+
+
+def inner(text: str, tag: str) -> str:
+    """The text of the first element of that name, empty if there is none."""
+    found = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+    return found[1].strip() if found else ""
+
+
+def in_json(prompt: str) -> Iterator[Tool]:
+    """Objects with a name and a schema, bare or as a vendor's tool."""
+    for value in objects_in(prompt):
+        function = value.get("function")
+        tool = function if is_object(function) else value
+        schema = next(
+            (tool[key] for key in ("parameters", "inputSchema", "input_schema", "arguments") if key in tool), None
+        )
+        name, description = tool.get("name"), tool.get("description")
+        if isinstance(name, str) and (is_object(schema) or function is tool or isinstance(description, str)):
+            yield made(name, description if isinstance(description, str) else "", schema)
+
+
+def labelled(prompt: str) -> Iterator[Tool]:
+    """Paragraphs and lists: a name that stands in front, then its schema or its parameters one by one."""
+    found = [one for one in _LABELLED.finditer(prompt) if one["label"] or "__" in one["name"]]
+    ends = [one.start() for one in found[1:]] + [len(prompt)]
+    for one, end in zip(found, ends, strict=True):
+        text = prompt[one.start("rest") : end]
+        described = _DESCRIPTION.search(text)
+        description = described[1] if described else one["rest"].strip(" \t:：—–-")
+        schema = schema_in(text)
+        if schema is not None:
+            yield made(one["name"], description, schema)
+        else:
+            types, required = _one_by_one(one["rest"], text)
+            yield Tool(name=one["name"], description=description, types=types, required=required)
+
+
+def _one_by_one(rest: str, text: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The parameters of a signature, or of a list under a line that speaks of parameters."""
+    signature = _SIGNATURE.match(rest)
+    if signature and ":" in signature[1]:
+        pairs = [part.partition(":") for part in signature[1].split(",")]
+        types = {name.strip(" `?"): kind.strip(" `").lower() for name, _, kind in pairs if name.strip()}
+        return types, tuple(name for (raw, _, _), name in zip(pairs, types, strict=False) if "?" not in raw)
+    begun = _PARAMETERS.search(text)
+    named: dict[str, str] = {}
+    required: list[str] = []
+    place = begun.end() if begun else len(text)
+    for one in _PARAMETER.finditer(text, place):
+        # A list ends where something else stands between, be it a blank line.
+        gap = text[place : one.start()]
+        if gap.strip() or (named and gap.count("\n") > 1):
+            break
+        place = one.end()
+        words = f"{one['kind'] or ''} {one['rest'] or ''}"
+        kind = _KINDS.search(words)
+        named[one["name"]] = kind[1].lower() if kind else ""
+        if _REQUIRED.search(words):
+            required.append(one["name"])
+    return named, tuple(required)
+
+
+def schema_in(text: str) -> dict[str, object] | None:
+    """The first object in a text that is a schema of parameters, or is empty."""
+    return next((value for value in objects_in(text) if "properties" in value or value.get("type") == "object"), None)
+
+
+def objects_in(text: str) -> Iterator[dict[str, object]]:
+    """The objects in a text that are not within another one."""
+    decoder = json.JSONDecoder()
+    place = text.find("{")
+    while place >= 0:
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            value, end = None, place + 1
+        if is_object(value):
+            yield value
+        place = text.find("{", end)
+
+
+def made(name: str, description: str, schema: object) -> Tool:
+    """A tool of these."""
+    types, required = parameters(schema)
+    return Tool(name=name, description=description, types=types, required=required)

@@ -1,0 +1,150 @@
+"""The sessions that are open in this process: begun, opened again, or looked at."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from tui_host.errors import StoreError, TuiHostError
+from tui_host.settings.schema import ModelRef
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tui_host.capture.session_summary import SessionInfo
+    from tui_host.capture.store.store import Store
+    from tui_host.chat.policy import Policy
+    from tui_host.chat.session import Session, Source
+    from tui_host.settings.schema import Settings
+
+DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
+
+
+class Sessions(Mapping[str, "Session"]):
+    """Those of this process by their ids, in the order in which they were opened.
+
+    Args:
+        settings: What is configured.
+        source: Where new ones are begun.
+        allow_all: Whether every call is allowed in them.
+        redact: Takes secrets out of what is shown.
+
+    Attributes:
+        model: What new ones begin with, as configured or chosen since.
+        protocol: The same of the tool protocol.
+        profile: The same of the profile, by its name; empty for none.
+    """
+
+    def __init__(self, settings: Settings, *, source: Source, allow_all: bool, redact: Callable[[str], str]) -> None:
+        self.model = settings.model or DEFAULT_MODEL
+        self.protocol = settings.protocol
+        self.profile = settings.profile
+        self._settings = settings
+        self._source: Source = source
+        self._allow_all = allow_all
+        self._redact = redact
+        self._store: Store | None = None
+        self._opened: dict[str, Session] = {}
+
+    @override
+    def __getitem__(self, name: str) -> Session:
+        return self._opened[name]
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._opened)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._opened)
+
+    def keep_in(self, store: Store) -> None:
+        """Keep them from now on, what was said before too."""
+        self._store = store
+        for session in self._opened.values():
+            self._keep(session)
+
+    def _keep(self, session: Session) -> None:
+        if self._store is not None and session.keeper is None:
+            from tui_host.host.session_storage import StoreKeeper
+
+            session.keep_in(StoreKeeper(self._store))
+
+    def _policy(self) -> Policy:
+        from tui_host.chat.policy import Policy
+
+        return Policy(self._settings.rules, flags=self._settings.allow, allow_all=self._allow_all)
+
+    def new(self, *, model: ModelRef | None = None) -> Session:
+        """A new, empty session; nothing is kept before its first turn."""
+        from tui_host.capture.session_summary import session_id
+        from tui_host.chat.session import Session
+
+        session = Session(
+            id=session_id(time.time_ns(), os.urandom(8)),
+            source=self._source,
+            created_ns=time.time_ns(),
+            model=model or self.model,
+            protocol=self.protocol,
+            profile=self.profile,
+            policy=self._policy(),
+            redact=self._redact,
+        )
+        self._opened[session.id] = session
+        self._keep(session)
+        return session
+
+    def open(self, name: str) -> Session:
+        """A session of earlier, whole. Blocks on the disk.
+
+        Args:
+            name: Its id, a unique prefix, or `last`.
+
+        Raises:
+            TuiHostError: There is none of that name, or several.
+        """
+        from tui_host.host.session_storage import stored_session
+
+        if self._store is None:
+            raise StoreError("nothing is kept here", remedy="start without --no-record")
+        if name in self._opened:
+            return self._opened[name]  # it may be so new that it is not on the disk yet
+        info = self._store.find_session(name)
+        if info.is_foreign:
+            where = "it came from a file" if info.imported else "a tap recorded it"
+            raise TuiHostError(f"this was said elsewhere; {where}", info.id, "look at it in the app: f5")
+        if info.id not in self._opened:
+            self._opened[info.id] = stored_session(self._store, info, self._policy(), self._redact)
+        return self._opened[info.id]
+
+    def foreign(self, info: SessionInfo, items: Sequence[str] = ()) -> Session:
+        """What a tap recorded, or what came from a file, to be looked at: it is none of ours.
+
+        Args:
+            info: What the store says of it.
+            items: What its chat showed, of what came from a file.
+        """
+        from tui_host.host.session_storage import imported_session, tapped_session
+
+        if info.source == "tap":
+            return tapped_session(info, self._policy(), self._redact)
+        return imported_session(info, items, self._policy(), self._redact)
+
+    def take_profile(self, session: Session, name: str) -> None:
+        """Let a session follow a profile from its next turn on, with the model and the tool protocol that it names.
+
+        Args:
+            session: Which.
+            name: The profile's, which is configured; empty for none, and then all else stays.
+        """
+        profile = self._settings.profiles[name] if name else None
+        session.profile = name
+        if profile is not None:
+            session.model = profile.model or session.model
+            session.protocol = profile.protocol or session.protocol
+        if session.turn:
+            session.save()

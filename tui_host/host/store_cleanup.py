@@ -1,0 +1,74 @@
+"""What is kept no longer goes in the background. Source: DESIGN, Configuration, [store]."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from tui_host.errors import StoreError
+
+if TYPE_CHECKING:
+    from tui_host.capture.store.retention import Pruned
+    from tui_host.capture.store.store import Store
+    from tui_host.settings.schema import Store as StoreSettings
+
+FIRST_SECONDS = 1.0
+"""After the start, which is not to wait for it."""
+PERIOD_SECONDS = 3600.0
+_DURATIONS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+_SIZES = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "KB": 1e3}
+
+
+async def keep_within(store: Store, settings: StoreSettings, stop: asyncio.Event, notices: list[str]) -> None:
+    """Remove what is beyond the limits, soon and then every hour, until cancelled; a failure is told once and ends it.
+
+    Args:
+        store: Where.
+        settings: The limits; without any there is nothing to do.
+        stop: Set when the program is about to end: what is not removed by then has time.
+        notices: Where a person is told what went, and why; or a failure.
+    """
+    import anyio
+    from anyio import to_thread
+
+    from tui_host.capture.store.retention import Limits, prune
+
+    if settings.keep is None and settings.max is None:
+        return
+    await anyio.sleep(FIRST_SECONDS)
+    while True:
+        before_ns = None if settings.keep is None else time.time_ns() - int(settings.keep * 1_000_000_000)
+        limits = Limits(before_ns=before_ns, max_bytes=settings.max)
+
+        def work(limits: Limits = limits, before_ns: int = before_ns or 0) -> None:
+            pruned = prune(store, limits, stopped=stop.is_set)
+            notices.extend(_told(pruned, before_ns, settings))
+
+        try:
+            await to_thread.run_sync(work, abandon_on_cancel=True)
+        except StoreError as error:
+            notices.append(f"what [store] keep and max no longer keep could not be removed: {error}")
+            return
+        await anyio.sleep(PERIOD_SECONDS)
+
+
+def _told(pruned: Pruned, before_ns: int, settings: StoreSettings) -> Iterator[str]:
+    """How many sessions went, and what let each go; nothing where none did."""
+    gone = [old for old in pruned.gone if old.thing == "session"]
+    aged = sum(old.time_ns < before_ns for old in gone)
+    reasons: list[str] = []
+    if aged:
+        reasons.append(f"{aged} by [store] keep = {_in_units(settings.keep or 0, _DURATIONS)}")
+    if len(gone) > aged:
+        reasons.append(f"{len(gone) - aged} by [store] max = {_in_units(settings.max or 0, _SIZES)}")
+    if gone:
+        were = "session was" if len(gone) == 1 else "sessions were"
+        yield f"{len(gone)} old {were} removed: {', '.join(reasons)}"
+
+
+def _in_units(number: float, units: Mapping[str, float]) -> str:
+    """As it is written in the configuration."""
+    unit = next((unit for unit, size in units.items() if number >= size), "")
+    return f"{number / units.get(unit, 1):.4g}{unit}"

@@ -1,0 +1,159 @@
+"""What a tool protocol of plain text put into a tapped host's request: which bytes, and what for.
+
+The forms are those that hosts were seen to send, ours among them. Source: tool-protocols.md, sections 2 to 6.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+
+from tui_host.infer.asking.marked import Form
+from tui_host.infer.asking.request_messages import Heard, Piece
+from tui_host.infer.asking.text_protocols import envelopes, in_words, offsets_of
+
+_SPACE = r"(?:(?<!\s)\s+)?"
+"""All white space before what follows: looked at once, where it begins."""
+_RESULT = (
+    r"\[(?:use_mcp_tool|access_mcp_resource) for '[^'\n]*'\] Result:\n?"
+    r"|<tool_use_result>\s*<name>[^<]*</name>\s*<result>|</result>\s*</tool_use_result>"
+    r"|^Here is the result of mcp tool use `[^`\n]*`:"
+    rf"|<tool_response>\s*|{_SPACE}</tool_response>"
+    r"|^Observation:[ \t]*|^Tool execution result:|^Tool (?:result|error) for [^\n]*:\n"
+)
+_FRAMES = (
+    (Form(r"<tools>\s*(?:[{\[]|<tool>).*?", "</tools>"), "lists the tools"),
+    (Form(r"^# Connected MCP Servers\n.*?(?=^====|^# |\Z)"), "lists the tools"),
+    (Form(rf"{_SPACE}<environment_details>.*?", "</environment_details>"), "details of the environment"),
+    (Form(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>"), "frames what was said"),
+    (Form(_RESULT), "frames a result"),
+)  # fmt: skip
+"""What hosts put into messages, and what for."""
+
+_OF_TOOLS = re.compile(r"\b(?i:tool|function)|\b(?:Action|Observation|Final ?Answer)\b|工具|函数")
+"""What a paragraph speaks of that teaches a tool protocol."""
+_OF_OTHER_THINGS = re.compile(
+    r"^====\n+(?:EDITING FILES|ACT MODE|CAPABILITIES|SYSTEM INFORMATION|OBJECTIVE|USER'S CUSTOM INSTRUCTIONS)\b"
+    r".*?(?=^====|\Z)|^# User Instructions\n.*?(?=^Now Begin!|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+"""Chapters of hosts' prompts that teach none: what the host does beside, and what its user wants."""
+
+
+class Injections:
+    """Looks for what a tool protocol put into requests; what stood in one before is known again by its bytes, and not looked at twice."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], Sequence[tuple[int, int, str]]] = {}
+
+    def found_in(
+        self, name: str, body: bytes, system: Sequence[Piece], messages: Sequence[Heard]
+    ) -> Iterator[tuple[int, int, str]]:
+        """What a tool protocol put into a request: its first byte, one past its last, what it is for. No byte is named twice.
+
+        Args:
+            name: The tool protocol.
+            body: The request's body.
+            system: The pieces of the system prompt.
+            messages: The messages.
+        """
+        if name == "native":
+            return
+        for piece in system:
+            yield from self._found_once(body, (piece,), name, partial(_of_prompt, name, body, piece))
+        for message in messages:
+            kinds = {"text", "result"} if name == "hermes" else {"text"}
+            if message.role == "user" and (pieces := [each for each in message.pieces if each.kind in kinds]):
+                yield from self._found_once(body, pieces, "", partial(_around, body, pieces))
+
+    def _found_once(
+        self, body: bytes, pieces: Sequence[Piece], name: str, look: Callable[[], Iterable[tuple[int, int, str]]]
+    ) -> Iterator[tuple[int, int, str]]:
+        """What is found in pieces of a body, looked for where these bytes were not looked at as a part of this protocol before."""
+        begin = pieces[0].start
+        said = hashlib.blake2b(digest_size=16)
+        for piece in pieces:
+            said.update(body[piece.start : piece.end])
+        key = (name, *((piece.start - begin, piece.end - begin) for piece in pieces), said.digest())
+        if key not in self._known:
+            self._known[key] = [(start - begin, end - begin, words) for start, end, words in look()]
+        for start, end, words in self._known[key]:
+            yield start + begin, end + begin, words
+
+
+def _of_prompt(name: str, body: bytes, piece: Piece) -> Iterator[tuple[int, int, str]]:
+    """What of a piece of the system prompt lists the tools, and what teaches a tool protocol."""
+    lists = [each for each in _framed(piece.text) if each[2] == "lists the tools"]
+    taught = [(*span, f"teaches the tool protocol {name}") for span in _taught(piece.text, lists)]
+    yield from _in_bytes(body, piece, sorted((*lists, *taught)))
+
+
+def _around(body: bytes, pieces: Sequence[Piece]) -> Iterator[tuple[int, int, str]]:
+    """What stands around what was said in pieces of a message, and around the results that they tell: not within these."""
+    texts = tuple(piece for piece in pieces if piece.kind == "text")
+    messages = [Heard(role="user", pieces=texts, mark=b"")] if texts else []
+    messages += filter(None, (in_words(body, piece) for piece in pieces if piece.kind == "result"))
+    found = list[tuple[int, int, str]]()
+    for message in messages:
+        found += _around_in(body, message)
+    yield from sorted(found)
+
+
+def _around_in(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:
+    found = list(chain.from_iterable(_in_bytes(body, piece, _framed(piece.text)) for piece in message.pieces))
+    told = list(envelopes(body, message)) if found else []
+    ends = [each.whole[1] for each in told]
+    for each in found:
+        first = bisect_right(ends, each[0])  # the first that is not over before it
+        if first == len(told) or told[first].whole[0] >= each[1]:
+            yield each
+    for each in told:
+        start, end = each.whole
+        yield from ((*span, "frames a result") for span in ((start, each.start), (each.end, end)) if span[0] < span[1])
+
+
+def _framed(text: str) -> list[tuple[int, int, str]]:
+    """The frames in a text, in order; of what one holds nothing is named again."""
+    found = [(*match.span(), words) for form, words in _FRAMES for match in form.found_in(text)]
+    kept: list[tuple[int, int, str]] = []
+    for each in sorted(found, key=lambda each: (each[0], -each[1])):
+        if not kept or each[0] >= kept[-1][1]:
+            kept.append(each)
+    return kept
+
+
+def _taught(text: str, lists: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int]]:
+    """What of a prompt teaches, beside the lists: of each run of chapters the first paragraph that speaks of tools, to the last."""
+    spoken = sorted([*(match.span() for match in _OF_TOOLS.finditer(text)), *(each[:2] for each in lists)])
+    for start, end in _between(0, len(text), [match.span() for match in _OF_OTHER_THINGS.finditer(text)]):
+        inside = [each for each in spoken if start <= each[0] and each[1] <= end]
+        if inside:
+            first = text.rfind("\n\n", start, inside[0][0])
+            last = text.find("\n\n", inside[-1][1], end)
+            began, ended = start if first < 0 else first + 2, end if last < 0 else last
+            yield from _between(began, ended, [each[:2] for each in lists])
+
+
+def _between(start: int, end: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The rest of a range, where parts of it are taken, in order."""
+    for begin, stop in taken:
+        if start < min(begin, end):
+            yield start, min(begin, end)
+        start = max(start, stop)
+    if start < end:
+        yield start, end
+
+
+def _in_bytes(body: bytes, piece: Piece, found: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """Ranges of a piece's text as ranges of the body."""
+    offsets = (
+        offsets_of(body[piece.start : piece.end], *(at for start, end, _ in found for at in (start, end)))
+        if found
+        else ()
+    )
+    for (_, _, words), start, end in zip(found, offsets[::2], offsets[1::2], strict=True):
+        yield piece.start + start, piece.start + end, words

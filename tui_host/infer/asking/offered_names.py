@@ -1,0 +1,102 @@
+"""The tools of which a request tells its model, and what the names that it has for them may stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from tui_host.infer.asking.request_messages import Heard, Piece
+from tui_host.infer.asking.text_protocols import names_told
+from tui_host.infer.same_result import written
+from tui_host.infer.tool_aliases import (
+    HUB,
+    is_same_tool,
+    names_another,
+    names_server,
+    prefixed,
+    tool_behind,
+    tools_named,
+)
+
+_ALIKE = 200
+"""Characters of a tool's description by which it is known again: hosts cut."""
+_WORDS = 8
+"""So many a description must have to tell anything."""
+_Listed: TypeAlias = Mapping[str, str]
+"""What a server says of each of its tools: the same object as long as it says the same."""
+
+
+class Offers:
+    """What a request tells of tools, by the vendor's API or in words.
+
+    Args:
+        names: The names of the tools that it offers by the vendor's API.
+        protocol: The tool protocol that it speaks.
+        system: The pieces of the system prompt.
+        messages: The conversation.
+        body: The request's body.
+    """
+
+    def __init__(
+        self, names: Sequence[str], protocol: str, system: Sequence[Piece], messages: Sequence[Heard], body: bytes
+    ) -> None:
+        self._names = names
+        self._protocol = protocol
+        self._prompt = "\n\n".join(piece.text for piece in system)
+        self._told = (*system, *(messages[0].of("text") if messages else ()))
+        self._body = body
+        # each with the list by which it was found out: a server may list more, or other tools, later
+        self._offered: dict[tuple[str, str], tuple[_Listed | None, bool]] = {}
+        self._aliases: dict[tuple[str, str, str], tuple[_Listed, bool]] = {}
+
+    def may_ask_for(self, server: str, tool: str, listed: _Listed | None) -> bool:
+        """Whether the model is offered a tool: by the vendor's API, through a hub, or in words that tell of it."""
+        key = (server, tool)
+        known = self._offered.get(key)
+        if known is None or known[0] is not listed:
+            known = self._offered[key] = listed, self._is_offered(server, tool, listed)
+        return known[1]
+
+    def _is_offered(self, server: str, tool: str, listed: _Listed | None) -> bool:
+        if any(name.endswith(HUB) or self.means(name, server, tool, listed) for name in self._names):
+            return True
+        return bool(tool) and any(re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", piece.text) for piece in self._told)
+
+    def means(self, name: str, server: str, tool: str, listed: _Listed | None) -> bool:
+        """Whether a name may stand for a tool, and not for one of that name that another server has.
+
+        Args:
+            name: As the model has it.
+            server: As it is called where the tool is known.
+            tool: The tool's own name.
+            listed: What the server says of its tools, by name; None where what it is called is nobody's name for it, but an address.
+        """
+        if not tools_named(name, [(server, tool)]):
+            return False
+        return listed is None or not names_another(name, server, tool) or self._calls_so(name, server, tool, listed)
+
+    def _calls_so(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
+        """Whether the host has a name of its own for a server, as what it tells the model of its tools shows.
+
+        All tools that have this name before them are the server's, as the server describes them; and none is told of that has the
+        server's own name, or yet another before it.
+        """
+        key = (name, server, tool)
+        known = self._aliases.get(key)
+        if known is None or known[0] is not listed:
+            known = self._aliases[key] = listed, self._is_alias(name, server, tool, listed)
+        return known[1]
+
+    def _is_alias(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
+        words = listed.get(tool, "").strip()[:_ALIKE]
+        prefix, told = prefixed(name, tool), self._names or names_told(self._protocol, self._prompt)
+        of_it = [tool_behind(prefix, each) for each in told]
+        return (
+            len(words) >= _WORDS
+            and name in told
+            and all(any(is_same_tool(each, own) for own in listed) for each in of_it if each)
+            and not any(names_server(each, server, own) for each in told for own in listed)
+            and not any(prefixed(each, tool) not in {"", prefix} for each in told)
+            and any(form.encode("utf-8", "surrogatepass") in self._body for form in written(words))
+        )

@@ -1,0 +1,117 @@
+"""What a request to a model says, message by message, whatever the dialect: for telling which conversation it goes on with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.json.spans import read_json
+from tui_host.errors import JSON
+from tui_host.infer.call_values import canonical_text
+from tui_host.llm.outline import Outline, Part
+
+_MODEL = ("assistant", "model")
+_HOST = ("system", "developer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A text in a message, a call in it, or a result that is told.
+
+    Attributes:
+        kind: `text`, `call` or `result`.
+        text: What it says; of a call its arguments, as JSON.
+        start: Its first byte in the body: of a text that of the text, else of the whole part.
+        end: One past its last.
+        name: A call's or result's name, empty if it is not known.
+        wire_id: Its id, empty if it has none.
+        says: Where what a result says stands in the body.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    name: str = ""
+    wire_id: str = ""
+    says: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """A message of a request.
+
+    Attributes:
+        role: `model`, `host` (the system prompt), or `user`, who also tells results.
+        pieces: What it is made of, but for thinking and images.
+        mark: The same for messages that say the same.
+    """
+
+    role: str
+    pieces: tuple[Piece, ...]
+    mark: bytes
+
+    @property
+    def text(self) -> str:
+        """Its texts, joined."""
+        return "".join(piece.text for piece in self.pieces if piece.kind == "text")
+
+    def of(self, kind: str) -> tuple[Piece, ...]:
+        """The pieces of one kind."""
+        return tuple(piece for piece in self.pieces if piece.kind == kind)
+
+
+def as_one(messages: Sequence[Heard]) -> Heard:
+    """Messages of one side that follow each other."""
+    return _made(messages[0].role, tuple(piece for message in messages for piece in message.pieces))
+
+
+def message_of(outline: Outline, part: Part) -> Heard:
+    """What a message of a body says; its role is `host` where it belongs to the system prompt."""
+    label = part.label
+    role = "model" if label in _MODEL or part.kind in {"call", "thinking"} else "host" if label in _HOST else "user"
+    return _made(role, tuple(_pieces(outline, part)))
+
+
+def _made(role: str, pieces: tuple[Piece, ...]) -> Heard:
+    mark = hashlib.blake2b(role.encode(), digest_size=16)
+    for piece in pieces:
+        text = canonical_text(piece.text) or piece.text if piece.kind == "call" else piece.text.strip()
+        for words in (piece.kind, piece.name if piece.kind == "call" else "", piece.wire_id, text):
+            mark.update(words.encode("utf-8", "surrogatepass") + b"\0")
+    return Heard(role=role, pieces=pieces, mark=mark.digest())
+
+
+def _pieces(outline: Outline, part: Part) -> Iterator[Piece]:
+    if part.kind in {"call", "result"}:
+        text = _said(outline.body[part.says[0] : part.says[1]])
+        names = {"name": part.name, "wire_id": part.wire_id}
+        yield Piece(kind=part.kind, text=text, start=part.start, end=part.end, says=part.says, **names)
+    elif part.kind in {"message", "text"} and not part.children:
+        start, end = part.says
+        text = _said(outline.body[start:end])
+        if text.strip():
+            yield Piece(kind="text", text=text, start=start, end=end)
+    elif part.kind == "message":
+        for child in part.children:
+            yield from _pieces(outline, child)
+    elif part.kind == "text":  # with a signature
+        text = _said(outline.body[part.says[0] : part.says[1]])
+        if text.strip():
+            yield Piece(kind="text", text=text, start=part.says[0], end=part.says[1])
+
+
+def _said(data: bytes) -> str:
+    """A text, the texts of blocks joined, or any other value as the JSON that it is."""
+    try:
+        value: JSON = read_json(data) if data else ""
+    except ValueError:
+        return data.decode("utf-8", "replace")
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        texts = [text for block in value if isinstance(block, dict) and isinstance(text := block.get("text"), str)]
+        if texts and len(texts) == len(value):
+            return "\n".join(texts)
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,174 @@
+"""Reads the requests to a model one after the other: what stood in one before is known again by its bytes, and not read twice."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+from tui_host.capture.json.spans import spans
+from tui_host.infer.asking.request_messages import Heard, Piece, as_one, message_of
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.outline import Outline, common_prefix
+
+_LISTS = ("messages", "input", "contents")
+"""The members that hold a conversation, in all dialects."""
+_LEVELS = 2
+"""The body's members, and the elements of these lists."""
+_CONVERSATIONS = 4
+"""So many that go on at a time are looked for in the order in which they did."""
+MOST_KNOWN = 64 << 20
+"""Bytes of messages that are known at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a request says.
+
+    Attributes:
+        system: The pieces of the system prompt.
+        messages: The conversation's messages in order; what stands by itself where others have messages is one.
+        offered: The names of the tools that it offers by the vendor's API.
+        around: The body without what is in its list of messages.
+    """
+
+    system: tuple[Piece, ...] = ()
+    messages: tuple[Heard, ...] = ()
+    offered: tuple[str, ...] = ()
+    around: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What some bytes say, where they stood last."""
+
+    start: int
+    messages: tuple[Heard, ...]
+    offered: tuple[str, ...]
+
+    def moved(self, start: int) -> _Known:
+        by = start - self.start
+        return self if not by else _Known(start, tuple(_moved(each, by) for each in self.messages), self.offered)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """A body that was read: its list, and where each element of it begins and ends, with what it says."""
+
+    body: bytes = b""
+    name: str = ""
+    start: int = 0
+    places: tuple[tuple[int, int], ...] = ()
+    said: tuple[_Known, ...] = ()
+
+    def shared_with(self, body: bytes) -> int:
+        """How many elements another body begins with too, and has more behind."""
+        shared = common_prefix(self.body, body)
+        return max(bisect_left(self.places, shared, key=itemgetter(1)) - 1, 0)
+
+
+class Hearing:
+    """Reads requests; a conversation's next one costs what is new in it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, bytes], _Known] = {}
+        self._size = 0
+        self._marks: dict[tuple[bytes, ...], bytes] = {}
+        self._last: dict[str, deque[_Read]] = {}
+
+    def read(self, dialect: Dialect, body: bytes) -> Request:
+        """What a body says; nothing if it is no JSON object."""
+        last = self._last.setdefault(dialect.name, deque(maxlen=_CONVERSATIONS))
+        best = max(last, key=lambda read: read.shared_with(body), default=_Read())
+        count = best.shared_with(body)
+        start, by = best.start, 0
+        short = body
+        if count:  # what both begin with is not read again
+            by = best.places[count][0] - best.places[0][0]
+            short = body[: best.places[0][0]] + body[best.places[count][0] :]
+        root = spans(short, walk=_LISTS, depth=_LEVELS)
+        if root is None:
+            return Request()
+        lists = [(name, node) for name, node in root.members if name in _LISTS and node.elements]
+        if len(lists) != 1:  # who says all twice, or in one text, is read as it is
+            return self._request([self._read(dialect, "", body, 0)], body)
+        name, node = lists[0]
+        start, end = node.start, node.end + by
+        around = body[:start] + b"[]" + body[end:]
+        places = (*best.places[:count], *((each.start + by, each.end + by) for each in node.elements))
+        said = (*best.said[:count], *(self._read(dialect, name, body[at:to], at) for at, to in places[count:]))
+        if best in last and count:
+            last.remove(best)
+        last.append(_Read(body=body, name=name, start=start, places=places, said=said))
+        there = self._read(dialect, "", around, 0)
+        before = tuple(each for each in there.messages if _start_of(each) < start)
+        behind = tuple(each for each in there.messages if _start_of(each) >= start)
+        last_ones = _Known(start + len(b"[]"), behind, ()).moved(end)
+        return self._request([_Known(0, before, there.offered), *said, last_ones], around)
+
+    def _request(self, pieces: Sequence[_Known], around: bytes) -> Request:
+        messages = [message for known in pieces for message in known.messages]
+        system = [piece for message in messages if message.role == "host" for piece in message.pieces]
+        talk = [message for message in messages if message.role != "host" and message.pieces]
+        offered = tuple(name for known in pieces for name in known.offered)
+        return Request(system=tuple(system), messages=tuple(self._joined(talk)), offered=offered, around=around)
+
+    def _read(self, dialect: Dialect, name: str, data: bytes, start: int) -> _Known:
+        """What a body says, or the element of a list of this name, which stands at `start`."""
+        key = (dialect.name, name, data)
+        known = self._known.get(key)
+        if known is None:
+            before = f'{{"{name}":['.encode() if name else b""
+            outline = dialect.outline(before + data + b"]}" if name else data)
+            known = _Known(len(before), *_told(outline)) if outline is not None else _Known(0, (), ())
+            self._size += len(data)
+            if self._size > MOST_KNOWN:
+                self._known.clear()
+                self._size = len(data)
+        self._known[key] = known = known.moved(start)
+        return known
+
+    def _joined(self, messages: Sequence[Heard]) -> Iterator[Heard]:
+        """Messages of one side that follow each other as one: vendors differ in how they cut an answer, or results."""
+        waiting: list[Heard] = []
+        for message in messages:
+            if waiting and waiting[-1].role != message.role:
+                yield self._whole(waiting)
+                waiting = []
+            waiting.append(message)
+        if waiting:
+            yield self._whole(waiting)
+
+    def _whole(self, messages: Sequence[Heard]) -> Heard:
+        if len(messages) == 1:
+            return messages[0]
+        key = tuple(message.mark for message in messages)
+        if key not in self._marks:
+            self._marks[key] = as_one(messages).mark
+        pieces = tuple(piece for message in messages for piece in message.pieces)
+        return Heard(role=messages[0].role, pieces=pieces, mark=self._marks[key])
+
+
+def _told(outline: Outline) -> tuple[tuple[Heard, ...], tuple[str, ...]]:
+    """The messages of a tree, and the names of its tools."""
+    parts = (
+        each
+        for part in outline.parts
+        for each in (part.children if part.kind == "messages" else (part,) if part.kind == "message" else ())
+    )
+    offered = tuple(part.name for part in outline.walk() if part.kind == "tool")
+    return tuple(message_of(outline, part) for part in parts), offered
+
+
+def _start_of(message: Heard) -> int:
+    return message.pieces[0].start if message.pieces else 0
+
+
+def _moved(message: Heard, by: int) -> Heard:
+    pieces = tuple(
+        replace(piece, start=piece.start + by, end=piece.end + by, says=(piece.says[0] + by, piece.says[1] + by))
+        for piece in message.pieces
+    )
+    return Heard(role=message.role, pieces=pieces, mark=message.mark)

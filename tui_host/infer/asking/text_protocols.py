@@ -1,0 +1,283 @@
+"""Which tool protocol of plain text a tapped host speaks, and where in its messages it tells results.
+
+The forms are those that hosts were seen to send, ours among them. Source: tool-protocols.md, sections 2 to 6.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, pairwise
+
+from tui_host.capture.json.narrowing import said
+from tui_host.capture.json.spans import read_json, spans
+from tui_host.infer.asking.host_names import OWN
+from tui_host.infer.asking.marked import Form
+from tui_host.infer.asking.request_messages import Heard, Piece
+from tui_host.infer.same_result import DENIAL, DENIED
+from tui_host.llm.messages import ToolSpec
+from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.tag_reader import TagReader
+from tui_host.llm.protocols.tool_protocol import Reader
+
+_SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("cline", re.compile(r"<use_mcp_tool>|<attempt_completion>")),
+    ("cherry", re.compile(r"<tool_use>")),
+    ("hermes", re.compile(r"<tool_call>")),
+    ("react", re.compile(r"^[^\w\n]*Action Input\W", re.MULTILINE)),
+    ("json", re.compile(r'"tool"\s*:\s*"[^"]*",\s*"arguments"\s*:')),
+    ("function", re.compile(r'"function"\s*:\s*"[^"]*",\s*"parameters"\s*:')),
+)
+"""What in a system prompt teaches a protocol, or in an answer follows it; the first that fits."""
+
+_TOOLS = re.compile(r'^[^\w\n]*Tool:\s*(\S+)|"name"\s*:\s*"([^"\s]+)"|^[^\w\n]*(\w[\w.-]*)(?=:\s)', re.MULTILINE)
+"""Names that a prompt lists."""
+_MOST_TOOLS = 2000
+_SERVERS = re.compile(r"^## ([^\n`]+?)(?: \(`.*)?$", re.MULTILINE)
+"""Servers that Cline's prompt lists: a model may read their resources."""
+
+_READS = "access_mcp_resource"
+"""What reads a resource, as Cline's prompt calls it."""
+
+_HERMES = "hermes"
+_TAGGED = Form(r"<tool_response>(?P<told>.*?)", r"</tool_response>(?P<name>)")
+"""A result in Hermes' form, which some hosts tell in a message of the vendor's for results."""
+_SAYS_WHY = r"(?: (?:tool )?(?:call|use))?(?: and provided the following feedback:\s*<feedback>.*?</feedback>)?[.!]?\s*"
+"""What may follow a denial that stands alone. Any other words there are a person's, who begins with the same."""
+_SAYS_NO = rf"(?:{DENIAL}{_SAYS_WHY}|(?i:(?:the )?user|用户)[^\n,，?？<]{{0,40}}?{DENIED}[^\n,，?？<]{{0,20}}\s*)"
+"""What some of those made of Cline have without the word for a result behind what Cline calls a call by; and nothing else is said there."""
+_RESULTS = (
+    Form(r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:(?P<told>.*?)"
+         r"(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)"),
+    Form(r"<tool_use_result>\s*<name>(?P<name>[^<]*)</name>\s*<result>(?P<told>.*?)", r"</result>\s*</tool_use_result>"),
+    Form(r"Here is the result of mcp tool use `(?P<name>[^`\n]*)`:(?P<told>.*?)(?=Here is the result of mcp tool use `|\Z)"),
+    _TAGGED,
+    Form(r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)"),
+    Form(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)"),
+    Form(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z"),
+    Form(rf"\A\s*\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] (?P<told>{_SAYS_NO})(?=<environment_details>|\Z)"),
+    Form(rf"\A\s*(?P<name>)(?P<told>{DENIAL}{_SAYS_WHY})(?=<environment_details>|\Z)"),
+)  # fmt: skip
+_NOT_SAID = (
+    *(Form(f"<{name}>.*?", f"</{name}>") for name in ("system-reminder", "session_context", "environment_context")),
+    Form(r"<environment_details>.*?(?:</environment_details>|\Z)"),
+    Form(r"</?(?:task|feedback|answer|user_message)>"),
+)
+"""What a host puts around, or beside, what a person said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """A result that is told in words.
+
+    Attributes:
+        name: What the host names with it: the tool, or the server; empty for nothing.
+        text: The result itself.
+        start: Its first byte in the body.
+        end: One past its last.
+        whole: The same of the object that holds it with the name; of itself, where there is none.
+    """
+
+    name: str
+    text: str
+    start: int
+    end: int
+    whole: tuple[int, int]
+
+
+def protocol_of(system: str, messages: Sequence[Heard]) -> str:
+    """The tool protocol that a system prompt teaches, `native` if none; some hosts put it before the first message."""
+    text = system + (messages[0].text if messages and len(messages[0].text) > 2000 else "")
+    return next((name for name, sign in _SIGNS if sign.search(text)), "native")
+
+
+def reader_of(name: str, system: str, host: str = "") -> Reader:
+    """What reads the calls out of an answer."""
+    return readers_of(name, system, host)()
+
+
+def readers_of(name: str, system: str, host: str = "") -> Callable[[], Reader]:
+    """What makes such readers, one for each answer.
+
+    Args:
+        name: The tool protocol.
+        system: The prompt that teaches it.
+        host: Who asks: other hosts than ours run calls in prose and in code, too.
+    """
+    names = _listed(system) if name != "native" else ()
+    tools = [ToolSpec(name=each, description="", schema={}, server="", tool=each) for each in names]
+    servers = _sections(system) if name == "cline" else {}
+    tools += [
+        ToolSpec(name=f"{each}__{_READS}", description="", schema={}, server=each, tool=_READS, resources=())
+        for each in servers
+    ]
+    return partial(_reader, name, tools, is_own=host == OWN)
+
+
+def _reader(name: str, tools: Sequence[ToolSpec], *, is_own: bool) -> Reader:
+    reader = protocol(name).reader(tools)
+    return reader.anywhere() if isinstance(reader, TagReader) and not is_own else reader
+
+
+def names_told(name: str, system: str) -> Sequence[str]:
+    """The names that a model has for the tools of which a prompt of a tool protocol tells."""
+    if name != "cline":
+        return _listed(system) if name != "native" else ()
+    return [f"{server}__{tool}" for server, text in _sections(system).items() for tool in _listed(text)]
+
+
+def _listed(text: str) -> Sequence[str]:
+    return sorted({next(filter(None, found.groups())) for found in _TOOLS.finditer(text)})[:_MOST_TOOLS]
+
+
+def _sections(system: str) -> dict[str, str]:
+    """What Cline's prompt says of each server."""
+    listed = system.partition("# Connected MCP Servers")[2]
+    sections: dict[str, str] = {}
+    for found, next_ in pairwise((*_SERVERS.finditer(listed), None)):
+        if found is not None:
+            sections.setdefault(found[1], listed[found.end() : len(listed) if next_ is None else next_.start()])
+    return sections
+
+
+def results_of(body: bytes, protocol: str, message: Heard) -> Sequence[Piece]:
+    """The results that a message tells, as the vendor's API has them or in words.
+
+    Args:
+        body: The request's body.
+        protocol: The tool protocol that it speaks.
+        message: A message of it.
+    """
+    results = message.of("result")
+    if protocol == _HERMES:
+        results = [each for piece in results for each in _untagged(body, piece)]
+    return results or [
+        Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
+        for each in envelopes(body, message)
+    ]
+
+
+def _untagged(body: bytes, result: Piece) -> Sequence[Piece]:
+    """The results that stand in one of the vendor's in Hermes' form; itself, where it says anything else."""
+    message = in_words(body, result)
+    found = [] if message is None else list(envelopes(body, message, (_TAGGED,)))
+    if len(found) > 1:  # an id, or a name, that they share says nothing
+        result = replace(result, name="", wire_id="")
+    told = [replace(result, text=each.text, start=each.start, end=each.end) for each in found]
+    return [replace(each, name=by.name or each.name) for each, by in zip(told, found, strict=True)] or [result]
+
+
+def in_words(body: bytes, result: Piece) -> Heard | None:
+    """A result of the vendor's as the words that it is; None where it is anything but results in Hermes' form."""
+    if not result.text.lstrip().startswith("<tool_response>") or _TAGGED.without(result.text).strip():
+        return None
+    start, end = result.says
+    root = spans(body[start:end], depth=2)
+    if root is None:
+        return None
+    texts = [root] if root.kind == "string" else [text for each in root.elements if (text := each.get("text"))]
+    pieces = [
+        Piece(kind="text", text=text.text(body[start:end]), start=start + text.start, end=start + text.end)
+        for text in texts
+    ]
+    return Heard(role="user", pieces=tuple(pieces), mark=b"")
+
+
+def envelopes(body: bytes, message: Heard, forms: Sequence[Form] = _RESULTS) -> Iterator[Envelope]:
+    """The results that a message tells in words, in order.
+
+    Args:
+        body: The request's body.
+        message: A message of it.
+        forms: Those in which it may; the first of which there is one.
+    """
+    texts = message.of("text")
+    whole = "\n".join(piece.text for piece in texts)
+    by_form = ((form, list(form.found_in(whole))) for form in forms)
+    form, found = next((each for each in by_form if each[1]), (_TAGGED, list[re.Match[str]]()))
+    names, told, inner, ranges = list[str](), list[str](), list[tuple[int, int]](), list[tuple[int, int]]()
+    for match in found:
+        text = match["told"].strip()
+        start = match.end("told") - len(match["told"].lstrip())
+        named = _named(text) if form is _TAGGED else None
+        name, said_there, low, high = named or (match["name"].strip(), text, 0, len(text))
+        names.append(name)
+        told.append(said_there)
+        inner.append((start + low, start + high))
+        ranges.append((start, start + len(text)))
+    places, wholes = _places(body, texts, inner), _places(body, texts, ranges)
+    for name, text, (start, end), around in zip(names, told, places, wholes, strict=True):
+        yield Envelope(name=name, text=text, start=start, end=end, whole=around)
+
+
+def _named(told: str) -> tuple[str, str, int, int] | None:
+    """What a result in Hermes' form says beside its tool's name: that, the result, and where it stands; None where it is bare."""
+    if not told.startswith("{"):
+        return None
+    try:
+        value, data = read_json(told), told.encode()
+    except ValueError:
+        return None
+    root = spans(data, depth=2)
+    node = root.get("content") if root is not None else None
+    if node is None or not isinstance(value, dict) or value.keys() != {"name", "content"}:
+        return None
+    start, size = len(data[: node.start].decode()), len(data[node.start : node.end].decode())
+    text = node.text(data) if node.kind == "string" else data[node.start : node.end].decode()
+    return said(value["name"]), text, start, start + size
+
+
+def said_by_person(message: Heard) -> str:
+    """What a person said in a message, without what a host put around it and without results."""
+    text = "\n".join(piece.text for piece in message.of("text"))
+    for form in (*_RESULTS, *_NOT_SAID):
+        text = form.without(text)
+    return text.strip()
+
+
+def _places(body: bytes, texts: Sequence[Piece], ranges: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """The bytes of ranges of the joined texts, in order; of one that goes over several, from the first of them to the last."""
+    found: dict[int, tuple[int, int]] = {}
+    starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
+    at = 0
+    for piece in texts:
+        size = len(piece.text)
+        there = range(bisect_left(ends, at), bisect_right(starts, at + size))
+        spans = {number: (max(starts[number] - at, 0), min(ends[number] - at, size)) for number in there}
+        offsets = iter(offsets_of(body[piece.start : piece.end], *chain.from_iterable(spans.values())) if spans else ())
+        for number, (low, high) in spans.items():
+            first, last = piece.start + next(offsets), piece.start + next(offsets)
+            if high > low or (starts[number] == ends[number] and number not in found):
+                found[number] = found.get(number, (first, last))[0], last
+        at += size + 1
+    whole = (texts[0].start, texts[-1].end) if texts else (0, 0)
+    return [found.get(number, whole) for number in range(len(ranges))]
+
+
+_RUNS = re.compile(
+    rb"([^\\\x80-\xff]+)|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[\xc0-\xff][\x80-\xbf]+"
+)
+"""Bytes that are a character each, or one character in several."""
+
+
+def offsets_of(quoted: bytes, *characters: int) -> tuple[int, ...]:
+    """Where the characters of a JSON string stand in its bytes; one behind its end at that end."""
+    last = max(len(quoted) - 1, 1)
+    starts, counts, ends = [1], [0], [1]
+    count, most = 0, max(characters, default=0)
+    for run in _RUNS.finditer(quoted, 1, last):
+        starts.append(run.start())
+        counts.append(count)
+        ends.append(run.end())
+        count += run.end() - run.start() if run[1] is not None else 1
+        if count > most:
+            break
+    starts, counts, ends = [*starts, ends[-1]], [*counts, count], [*ends, ends[-1]]
+    found: list[int] = []
+    for character in characters:
+        place = bisect_right(counts, character) - 1
+        found.append(min(starts[place] + character - counts[place], ends[place]))
+    return tuple(found)

@@ -1,0 +1,94 @@
+"""Which messages of a request nobody heard when they were said: it goes on with what was talked of before, or meanwhile elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
+
+from tui_host.infer.asking.model_exchange import Asking
+from tui_host.infer.asking.request_messages import Heard
+from tui_host.infer.asking.text_protocols import said_by_person
+
+_ANSWERS = 50
+"""Answers of a conversation among which one is looked for that stands in a request behind what was said in that conversation."""
+_TALKS = 4
+"""Conversations in which the same was said that are looked through for it, the last first."""
+
+
+class Unheard:
+    """Takes in requests in the order in which they come, and knows again what they repeat.
+
+    A message is known by the one beside it: much is said in many conversations, hardly with the same before or behind it. So what hosts
+    cut from the beginning, or change in one place, is no news.
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[bytes, bytes] = {}
+        self._pairs: set[tuple[bytes, bytes]] = set()
+        self._last_asked: dict[tuple[bytes, bytes], Asking] = {}
+        self._talks: dict[bytes, dict[tuple[str, str], None]] = {}
+        self._askings: dict[tuple[str, str], list[Asking]] = {}
+
+    def feed(self, asking: Asking, talk: tuple[str, str], after: int) -> tuple[int, ...]:
+        """The places of a request's messages that were not heard before; what it asks, or tells, last is said with it.
+
+        Args:
+            asking: The next request.
+            talk: Names its conversation.
+            after: The place of the answer from which it goes on, -1 if that is not there: all before it is known.
+        """
+        first = max(after, 0)
+        messages = asking.messages[first:]
+        marks = [self._mark(message) for message in messages]
+        pairs = list(pairwise([b"" if after > 0 else asking.dialect.encode(), *marks]))
+        is_known = [False] * len(marks)
+        for place, pair in enumerate(pairs):
+            heard = pair in self._pairs or self._is_answer(messages[place], pair[0])
+            is_known[place] |= heard
+            if heard and place:
+                is_known[place - 1] = True
+        places = range(after + 1 - first, len(messages) - (messages[-1:] != () and messages[-1].role == "user"))
+        found = tuple(first + place for place in places if not is_known[place])
+        self._pairs.update(pairs)
+        if len(asking.messages) > 1:
+            self._last_asked[pairs[-1]] = asking
+        for mark in marks:
+            self._talks.setdefault(mark, {})[talk] = None
+        self._askings.setdefault(talk, []).append(asking)
+        return found
+
+    def going_on_in(self, asking: Asking) -> Asking | None:
+        """The last request that ended with what a request holds, and has an answer to: hosts drop what was said before that."""
+        marks = [self._mark(message) for message in asking.messages]
+        for place in reversed(range(2, len(marks))):
+            if asking.messages[place].role == "model":
+                before = self._last_asked.get((marks[place - 2], marks[place - 1]))
+                if before is not None and before.may_go_on_as(asking):
+                    return before
+        return None
+
+    def _is_answer(self, message: Heard, before: bytes) -> bool:
+        """Whether a message is an answer that was heard in a conversation where this was said before."""
+        if message.role != "model":
+            return False
+        talks = islice(reversed(self._talks.get(before, {})), _TALKS)
+        return any(asking.is_told_in(message) for talk in talks for asking in self._last(talk))
+
+    def _last(self, talk: tuple[str, str]) -> Iterator[Asking]:
+        askings: Sequence[Asking] = self._askings[talk]
+        return islice(reversed(askings), _ANSWERS)
+
+    def _mark(self, message: Heard) -> bytes:
+        """The same for messages that say the same, whatever a host puts around it: that changes with time."""
+        if message.role != "user":
+            return message.mark
+        mark = self._marks.get(message.mark)
+        if mark is None:
+            words = (
+                said_by_person(message),
+                *(word for piece in message.of("result") for word in (piece.wire_id, piece.text)),
+            )
+            text = "\0".join(words).encode("utf-8", "surrogatepass")
+            mark = self._marks[message.mark] = hashlib.blake2b(text, digest_size=16).digest()
+        return mark

@@ -1,0 +1,187 @@
+"""The calls that models asked for with what belongs to each on all wires: its frames, and where its result is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from tui_host.capture.wall_clock import WallClock
+from tui_host.infer.alias_table import Naming
+from tui_host.infer.asking.before import calls_before
+from tui_host.infer.asking.conversations import Key, Talks
+from tui_host.infer.asking.host_names import asks_no_model, host_named, is_host
+from tui_host.infer.call_values import Asked, Line, Sent, Told
+from tui_host.infer.clock_offsets import Cuts
+from tui_host.infer.matching.candidates import Candidate, places_of
+from tui_host.infer.matching.clients import Clients
+from tui_host.infer.matching.matching import match
+from tui_host.infer.tapped_frames import Frames
+from tui_host.infer.tool_aliases import meant, names_server
+
+_Unheeded: TypeAlias = dict[tuple[str, str, str | None], int]
+"""When calls were asked for first in answers from which nothing goes on, by the host's name and what is meant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """A call with all that is known of it.
+
+    Attributes:
+        asked: The call.
+        server: The server called, as its tap has it; empty if that is not known.
+        tool: The tool's own name, else the name as the model wrote it.
+        sent: The frames that carried it.
+        told: Where the model is told its result.
+        rivals: The frames that may have carried it, where nothing tells which one did, or whose they are.
+    """
+
+    asked: Asked
+    server: str
+    tool: str
+    sent: tuple[Sent, ...] = ()
+    told: tuple[Told, ...] = ()
+    rivals: tuple[Sent, ...] = ()
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether a frame carries it by what it says alone, and names no call."""
+        return not all(map(self.is_named_in, self.sent))
+
+    def is_named_in(self, sent: Sent) -> bool:
+        """Whether a frame has the model's id of the call."""
+        return self.asked.wire_id in sent.ids
+
+
+class Joining:
+    """Joins what conversations and servers have said by now.
+
+    Args:
+        talks: The conversations.
+        frames: The servers' side.
+        naming: What the names in answers stand for.
+        cuts: How exact the times are.
+    """
+
+    def __init__(self, talks: Talks, frames: Frames, naming: Naming, cuts: Cuts, clock: WallClock) -> None:
+        self._talks = talks
+        self._frames = frames
+        self._naming = naming
+        self._cuts = cuts
+        self._clock = clock
+        self._before: dict[Key, Sequence[tuple[Asked, Told | None]]] = {}
+
+    def joined(self) -> Iterator[Joined]:
+        """All calls that were asked for, in order, with the frames and places that are theirs without a doubt."""
+        asked: list[Asked] = []
+        told: dict[str, list[Told]] = {}
+        candidates: list[Candidate] = []
+        unheeded: _Unheeded = {}
+        names = {line: host_named(name) for line, name in self._frames.clients.items()}
+        connections = self._connections(names)
+        for key, said in self._talks.said.items():
+            calls = said.asking.calls()
+            asked += calls
+            for call, place in self._talks.told(key):
+                told.setdefault(call.key, []).append(place)
+            if not self._talks.is_left(key):
+                candidates += self._candidates(key, calls, told, connections[said.asking.host])
+            candidates += self._candidates_before(key, connections[said.asking.host], unheeded)
+            for call, meaning in zip(() if said.children else calls, said.asking.meant(), strict=False):
+                unheeded.setdefault((_named(said.asking.host), *meaning), call.at_ns)
+        clients = Clients(names, self._frames.peers)
+        cuts = ((sent, self._cuts.of((sent.capture, sent.server))) for sent in self._frames.sent.values())
+        frames = [replace(sent, cut_ns=cut_ns) if cut_ns else sent for sent, cut_ns in cuts]
+        matched = match(candidates, frames, clients)
+        rivals: dict[str, list[Sent]] = {}
+        for frame, calls in matched.doubtful.items():
+            for call in calls:
+                rivals.setdefault(call, []).append(self._frames.sent[frame])
+        tools = {each.asked.key: each.tools for each in candidates}
+        for call in asked:
+            sent = matched.frames.get(call.key, ())
+            place = matched.told.get(call.key, call.key)
+            named = [each for each in tools.get(call.key, ()) if names_server(call.name, *each)]
+            server, tool = (sent[0].server, sent[0].tool) if sent else named[0] if len(named) == 1 else ("", call.name)
+            places = tuple(told.get(place or "", ()))
+            rival = tuple(rivals.get(call.key, ()))
+            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=places, rivals=rival)
+
+    def _connections(self, names: Mapping[Line, str]) -> Mapping[str, frozenset[Line]]:
+        """The connections on which each host that asks may have its calls sent: who says the same name to both sides has its own alone."""
+        peers = self._frames.peers
+        clients = {line: names.get(line, "") for line in peers}
+        asking = {said.asking.host for said in self._talks.said.values()}
+        own = {host for host in asking.intersection(clients.values()) if is_host(host)}
+        at_servers = {(client, peers[line]) for line, client in clients.items() if client in asking - {""}}
+
+        def may_be(host: str, line: Line) -> bool:
+            client = clients[line]
+            is_told_apart = asks_no_model(client) or (is_host(host) and is_host(client))
+            if is_told_apart or (host, peers[line]) in at_servers:
+                return host == client
+            return len(asking) == 1 or not {host, client} & own  # whatever is not named may be of the only one
+
+        return {host: frozenset(line for line in clients if may_be(host, line)) for host in asking}
+
+    def _candidates(
+        self,
+        key: Key,
+        calls: Sequence[Asked],
+        told: Mapping[str, Sequence[Told]],
+        connections: frozenset[Line],
+    ) -> Iterator[Candidate]:
+        said, until = self._talks.said[key], self._talks.until(key)
+        asking = said.asking
+        first_told = {call: next(iter(told.get(call.key, ())), None) for call in calls}
+        places = places_of(first_told)
+        for call, (name, arguments) in zip(calls, asking.meant(), strict=True):
+            candidate = self._candidate(key, call, name, arguments, connections)
+            yield replace(candidate, until_ns=until, told=first_told[call], places=places.get(call))
+
+    def _candidate(
+        self, key: Key, call: Asked, name: str, arguments: str | None, connections: frozenset[Line]
+    ) -> Candidate:
+        """A call of a request's conversation, as far as that tells of it."""
+        said = self._talks.said[key]
+        asking = said.asking
+        return Candidate(
+            asked=call,
+            arguments=arguments,
+            tools=self._naming.tools_named(name, asking),
+            talk=said.talk,
+            agent=(key[0], asking.host, asking.agent),
+            connections=connections,
+            is_timed=asking.is_timed,
+            clock=(key[0], asking.peer),
+            cut_ns=self._cuts.of((key[0], asking.peer)),
+            boot_ns=self._clock.boot_ns(key[0]) if asking.is_timed else None,
+        )
+
+    def _candidates_before(self, key: Key, connections: frozenset[Line], unheeded: _Unheeded) -> Iterator[Candidate]:
+        """The calls that a request repeats that were asked for when nobody listened: what carried them carries no other.
+
+        Not those that may have been heard, in an answer from which nothing goes on: hosts give calls ids of their own, above all where
+        they go on with another vendor's model.
+        """
+        said = self._talks.said[key]
+        asking = said.asking
+        if key not in self._before:
+            since_ns = 0 if said.parent is None else self._talks.said[said.parent].asking.end_ns
+            self._before[key] = calls_before(said, since_ns)
+        of_answer: dict[str, dict[Asked, Told | None]] = {}
+        for call, told in self._before[key]:
+            of_answer.setdefault(call.exchange, {})[call] = told
+        for calls in of_answer.values():
+            places = places_of(calls)
+            for call, told in calls.items():
+                name, arguments = meant(call)
+                if unheeded.get((_named(asking.host), name, arguments), asking.at_ns) < asking.at_ns:
+                    continue
+                candidate = self._candidate(key, call, name, arguments, connections)
+                until = asking.at_ns
+                yield replace(candidate, until_ns=until, told=told, places=places.get(call), is_of_before=True)
+
+
+def _named(host: str) -> str:
+    return host if is_host(host) else ""

@@ -1,0 +1,130 @@
+"""What one exchange says, as the items of a chat: its words and its calls, in the order in which the model wrote them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tui_host.capture.http.exchange_end import missing_in_words
+from tui_host.capture.record import lasted
+from tui_host.capture.visible import line
+from tui_host.chat.conversation import AnswerItem, AnswerState, CallItem, CallState, Item, NoteItem
+from tui_host.infer.asking.conversations import Said
+from tui_host.infer.asking.model_exchange import Asking
+from tui_host.infer.asking.request_messages import Piece
+from tui_host.infer.call_joining import Joined
+from tui_host.infer.call_values import Sent
+from tui_host.infer.unplaced_results import doubt_in_words
+from tui_host.llm.exchange_summary import end_words
+
+NOTE = ("note",)
+"""Names the item that tells of an exchange how it ended, where that is no answer."""
+_BY_HOST = "decided in its own host"
+_INFERRED = f"{_BY_HOST} · inferred"
+_NAMED = 4
+"""Frames that are named where nothing tells which of them it was."""
+
+
+def items(
+    said: Said, calls: Sequence[Joined], unplaced: Sequence[Piece], unasked: int
+) -> Iterator[tuple[tuple[str, ...], Item]]:
+    """The items, each with what names it in the exchange.
+
+    Args:
+        said: The exchange.
+        calls: Its calls, as far as they are complete.
+        unplaced: Results of which nothing tells whose they are.
+        unasked: How many answers belong to no request that was captured.
+    """
+    asking = said.asking
+    is_whole = asking.is_answered and not asking.is_cut
+    last: AnswerState = "done" if is_whole else "cut" if asking.is_over else "streaming"
+    left = {joined.asked.number: joined for joined in calls}
+    runs = asking.fold.runs
+    words = {
+        number for number, run in enumerate(runs) if any(text.strip() for text in run) or (not number and any(run))
+    }
+    for number, (text, thinking) in enumerate(runs):
+        if number in words:
+            yield (
+                ("answer", *([str(number)] if number else ())),
+                AnswerItem(
+                    turn=said.turn,
+                    step=said.step,
+                    text=text,
+                    thinking=thinking,
+                    state=last if number == max(words) else "done",
+                    seconds=(asking.end_ns - asking.at_ns) / 1e9 if asking.is_over else 0.0,
+                ),
+            )
+        joined = left.pop(number, None)
+        if joined is not None:
+            yield ("call", joined.asked.key), _call(said, joined, unplaced)
+        elif not asking.is_over:  # what stands behind a call waits until that is complete: items stay where they are
+            break
+    for joined in left.values():
+        yield ("call", joined.asked.key), _call(said, joined, unplaced)
+    trouble = "" if not asking.is_over else end_words(asking.fold) if is_whole else _trouble(asking, unasked)
+    if trouble:
+        yield NOTE, NoteItem(turn=said.turn, kind="note", what=trouble)
+
+
+def _trouble(asking: Asking, unasked: int) -> str:
+    if asking.is_missing:
+        return missing_in_words(unasked)
+    if asking.lacks and asking.status < 300:
+        return f"of the answer {asking.lacks}"
+    has_words = asking.fold.has_begun or asking.fold.failure
+    if asking.is_cut and asking.has_answer and not has_words and asking.status < 300:
+        return f"nothing of the answer can be read: {asking.trouble}"
+    is_error = bool(asking.fold.failure) and not (asking.fold.text or asking.fold.thinking or asking.fold.calls)
+    what = "the answer is an error" if is_error else "the answer broke off" if asking.has_answer else "no answer came"
+    what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else what
+    return f"{what}: {asking.trouble}" if asking.trouble else what
+
+
+def _words(joined: Joined) -> str:
+    """Whose call it was; or why nothing of its server's side is joined to it."""
+    if joined.sent:
+        return _INFERRED if joined.is_inferred else _BY_HOST
+    if joined.rivals:
+        which = "which of" if len(joined.rivals) > 1 else "whether"
+        return f"doubtful {which} {_frames_in_words(joined.rivals)} carried it: not joined"
+    return "its frame is not known" if joined.told else ""
+
+
+def _frames_in_words(frames: Sequence[Sent]) -> str:
+    """Each name once: frames of different connections may have the same server and number."""
+    counts = Counter(line(f"{each.server} #{each.rpc_id}", 60) for each in frames)
+    named = list(counts.items())[:_NAMED]
+    more = len(frames) - sum(count for _, count in named)
+    words = ", ".join(f"{name} ({count:,} of them)" if count > 1 else name for name, count in named)
+    return f"{words} +{more:,} more" if more else words
+
+
+def _call(said: Said, joined: Joined, unplaced: Sequence[Piece]) -> CallItem:
+    last = joined.sent[-1] if joined.sent else None
+    answer = last.answer if last is not None else None
+    told = joined.told[0].text if joined.told else None
+    result = told if told is not None else next(iter(answer.texts), "") if answer is not None else ""
+    took = lasted(last.mono_ns, answer.mono_ns) if last is not None and answer is not None else None
+    state: CallState = "asked"
+    if answer is not None:
+        state = "failed" if answer.is_error else "done"
+    elif told is not None:
+        state = "done"
+    elif last is not None:
+        state = "running"
+    return CallItem(
+        turn=said.turn,
+        step=said.step,
+        call=joined.asked.key,
+        server=joined.server,
+        tool=joined.tool,
+        asked=joined.asked.arguments,
+        sent=joined.asked.arguments if last is not None else "",
+        state=state,
+        words=_words(joined) or doubt_in_words(joined, unplaced),
+        result=result,
+        milliseconds=(took or 0) / 1e6,
+    )

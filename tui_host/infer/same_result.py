@@ -1,0 +1,199 @@
+"""Whether what a model was told of a call is what a server answered, in whatever words and frames a host puts it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from tui_host.capture.json.spans import read_json
+from tui_host.errors import JSON
+from tui_host.infer.call_values import Says, canonical
+
+SAME, WHOLE, BEGINNING, END, HINT, OTHER = 5, 4, 3, 2, 1, 0
+"""How what came back is told: word for word; within other words; its beginning, or its end alone; as what has no words; or something else
+is told."""
+
+SHORT = 24
+"""Characters from which on a text that stands anywhere within another says that it is the same."""
+_ENDS = 200
+_CUT = 0.9
+_DEPTH = 6
+_LONG = 1000
+"""Characters from which on hosts tell results in other, fewer words."""
+_READ = 1 << 20
+"""Characters of what is told up to which it is read as JSON."""
+_REFUSED = re.compile(
+    r"\b(?:den(?:y|ied)|reject(?:ed|s)?|refus(?:ed|es)|declin(?:ed|es)|disallow(?:ed|s)|not (?:allowed|permitted|approved|run|executed)|"
+    r"cancel(?:l?ed)?|abort(?:ed)?|interrupted|skipped|blocked|doesn't want)\b|拒绝|取消|不允许",
+    re.IGNORECASE,
+)  # fmt: skip
+"""Words of hosts for a call that was never sent."""
+DENIED = (
+    r"(?i:\b(?:den(?:y|ied)|reject(?:ed|s)?|refus(?:ed|es)|declin(?:ed|es)|disallow(?:ed|s)|"
+    r"not (?:allow(?:ed)?|permit(?:ted)?|approved?)|doesn['’]t want|user cancell?ed mcp)\b|拒绝|不允许)"
+)
+"""Those of them that only a person's no has."""
+DENIAL = (
+    r"(?i:The user denied this operation\b"  # Cline and those made of it
+    r"|The user doesn['’]t want to (?:proceed with this tool use|take this action)\b"  # Claude Code
+    r"|(?:\[Operation Cancelled\] Reason: )?User did not allow\b"  # Gemini CLI
+    r"|User (?:rejected|cancell?ed) MCP tool call\b"  # Codex
+    r"|User (?:rejected|declined|denied) (?:the|this) tool\b)"  # Cursor, and others
+)
+"""What a host's word of such a no begins with, whatever a person has to say to it."""
+_DENIED = re.compile(DENIED)
+_DENIAL = re.compile(rf"\s*{DENIAL}")
+_GAVE_UP = re.compile(
+    r"\btime[d-]?[ -]?out|timeout\b|\bgave up\b|\bno (?:answer|response)\b|\btook too long\b|超时", re.IGNORECASE
+)
+"""Words of hosts for a call whose answer they no longer waited for."""
+_FAILED = re.compile(
+    r"error|fail|exception|unavailable|unreachable|not (?:connected|available|reachable|found|running|responding)|disconnect|"
+    r"connection|closed|\blost\b|crash|\bdied\b|exit|broken|reset|\bdown\b|abort|cancel|interrupt|错误|失败|异常|断开",
+    re.IGNORECASE,
+)
+"""Words of hosts for a call to which no answer came."""
+_NO_TEXT = re.compile(r"\b(?:image|audio|video|binary|blob|resource|file)s?\b|base64", re.IGNORECASE)
+"""Words of hosts for what is no text."""
+_NOTHING = re.compile(
+    r"\b(?:no|empty|without)(?: \w+)? (?:response|output|content|results?|text|data)\b|\bempty\b", re.IGNORECASE
+)
+"""Words of hosts for a result that says nothing."""
+_NO_BLOCKS = "[]"
+"""So a result without blocks may be told, and so may one whose text says that there are none: it tells no more than words for either."""
+_MOST_REFUSED = 600
+
+
+def tells(told: str, answer: Says) -> int | None:
+    """How a model was told what came back; None if that cannot be said, as hosts have words of their own for errors, images, and what is long.
+
+    Args:
+        told: What the model was told.
+        answer: What a server's answer says.
+    """
+    is_large = len(told) > _READ or any(len(text) > _READ for text in answer.texts)
+    return _grade(told, answer) if is_large else _graded(told, answer)
+
+
+@lru_cache(maxsize=1 << 12)
+def refuses(told: str) -> bool:
+    """Whether a host says that it did not send a call."""
+    return denies(told) or (len(told) <= _MOST_REFUSED and _REFUSED.search(told) is not None)
+
+
+@lru_cache(maxsize=1 << 12)
+def denies(told: str) -> bool:
+    """Whether a host says that a person, or a rule of theirs, denied a call."""
+    return _DENIAL.match(told) is not None or (len(told) <= _MOST_REFUSED and _DENIED.search(told) is not None)
+
+
+@lru_cache(maxsize=1 << 12)
+def gives_up(told: str) -> bool:
+    """Whether a host says that it no longer waited for an answer."""
+    return len(told) <= _MOST_REFUSED and _GAVE_UP.search(told) is not None
+
+
+@lru_cache(maxsize=1 << 12)
+def fails(told: str) -> bool:
+    """Whether a host may say that no answer came to a call: that it failed, or was waited for no longer."""
+    return len(told) <= _MOST_REFUSED and (gives_up(told) or _FAILED.search(told) is not None)
+
+
+def _grade_without_text(told: str, answer: Says) -> int | None:
+    """The same of what holds more than text."""
+    says_so = _NO_TEXT.search(told) is not None
+    if answer.beside and all(_within(text.strip(), told, refused=False) for text in answer.beside):
+        return WHOLE if says_so else BEGINNING
+    if refuses(told) or gives_up(told):
+        return OTHER
+    return HINT if says_so and len(told) <= _MOST_REFUSED else None
+
+
+@lru_cache(maxsize=1 << 15)
+def _graded(told: str, answer: Says) -> int | None:
+    return _grade(told, answer)
+
+
+def _grade(told: str, answer: Says) -> int | None:
+    if not answer.texts:
+        return _grade_without_text(told, answer)
+    told = told.strip()
+    wanted = [text.strip() for text in answer.texts]
+    inner = _values_in(told)
+    if answer.is_whole and told in wanted and told != _NO_BLOCKS:
+        return SAME
+    if answer.is_whole and any(text in inner for text in wanted if text not in {"", _NO_BLOCKS}):
+        return SAME
+    if answer.is_whole and _NO_BLOCKS in wanted and (told == _NO_BLOCKS or _NO_BLOCKS in inner):
+        return WHOLE if wanted[0] else HINT
+    if not wanted[0] and len(told) <= _MOST_REFUSED:  # it says nothing, and hosts have words of their own for that
+        return HINT if _NOTHING.search(told) else OTHER if refuses(told) or gives_up(told) else None
+    refused = refuses(told)
+    needed = min((_needed(text) for text in wanted if text), default=0)
+    places = [each for each in (told, *inner) if len(each) >= needed]
+    within = max((_within(text, each, refused=refused) for text in wanted if text for each in places), default=OTHER)
+    if within or refused:
+        return within
+    is_shorter = len(told) < min(map(len, wanted)) >= _LONG and not gives_up(told)
+    return None if answer.is_error or is_shorter or not answer.is_whole else OTHER
+
+
+@lru_cache(maxsize=1 << 8)
+def _values_in(told: str) -> frozenset[str]:
+    """The texts in what is told as JSON, also as JSON within a text, and the values in canonical form."""
+    return frozenset(_read(told, _DEPTH))
+
+
+def _read(text: str, depth: int) -> Iterator[str]:
+    if not depth or text[:1] not in {"{", "[", '"'} or len(text) > _READ:
+        return
+    try:
+        yield from _texts(read_json(text), depth)
+    except ValueError:
+        return
+
+
+def _texts(value: JSON, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        text = value.strip()
+        yield text
+        yield from _read(text, depth - 1)
+        return
+    yield canonical(value)
+    if depth and isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item, depth - 1)
+
+
+def _within(text: str, told: str, *, refused: bool) -> int:
+    """How a text stands within another."""
+    if len(text) < SHORT:
+        own = rf"(?<!\w)(?<!\d\.)(?<!-){re.escape(text)}(?!\w|\.\d)"
+        if refused or text not in told:
+            return OTHER
+        return WHOLE if re.search(own, told) or f"\\n{text}\\n" in told else OTHER
+    if len(told) < _needed(text):
+        return OTHER
+    if text in told:
+        return WHOLE
+    if any(start in told for start in _written(text[:_ENDS])):
+        return BEGINNING
+    if len(told) > _CUT * len(text):  # as long as it was: not its end alone
+        return OTHER
+    return END if any(end in told for end in _written(text[-_ENDS:])) else OTHER
+
+
+def _needed(text: str) -> int:
+    """How long another text must be at least if this one, or an end of it, stands within."""
+    return min(len(text), _ENDS)
+
+
+def written(text: str) -> tuple[str, str, str]:
+    """A text as it is, and as it stands in JSON, also where that is ASCII alone."""
+    return text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
+
+
+_written = lru_cache(maxsize=1 << 12)(written)
+"""The same of texts that are short, as ends of others are."""

@@ -1,0 +1,283 @@
+"""The MCP side of a tapped host: calls and their answers, what tools each server has, who the client says it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from tui_host.capture.frames.frame_heads import frame_head
+from tui_host.capture.frames.frame_summary import introduced
+from tui_host.capture.json.narrowing import items, mapping, said
+from tui_host.capture.json.spans import read_json
+from tui_host.capture.record import Record
+from tui_host.errors import JSON
+from tui_host.infer.call_values import (
+    BEGINNING,
+    READING,
+    Answer,
+    FrameKey,
+    Line,
+    Sent,
+    block_texts,
+    canonical,
+    result_texts,
+)
+
+MOST = 4 << 20
+"""Bytes of a frame that is read whole."""
+_Identity: TypeAlias = tuple[str, str, str]
+"""Capture, connection or HTTP exchange, and id of a request, or of a task."""
+
+
+_BEGINNING = re.compile(rb'"text"\s*:\s*"((?:[^"\\]|\\.)*)')
+_SEARCHED = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    """A message, where it stands, and when it passed."""
+
+    record: Record
+    at_ns: int
+    number: int
+    content: dict[str, JSON]
+
+    @property
+    def params(self) -> Mapping[str, JSON]:
+        return mapping(self.content.get("params"))
+
+    @property
+    def identity(self) -> str:
+        """Its id in the one form that equal ids have; empty if it has none."""
+        return canonical(self.content["id"]) if self.content.get("id") is not None else ""
+
+    @property
+    def keys(self) -> Sequence[_Identity]:
+        return _keys(self.record, self.identity)
+
+
+class Frames:
+    """Reads frames in the order in which they came on each connection.
+
+    Attributes:
+        sent: The calls, in order.
+        tools: Server and own name of each tool that was listed or called.
+        listed: The tools that each server lists, by name, with what it says of each; another object whenever that changes.
+        peers: The server of each connection.
+        captures: Where each server is spoken to.
+        clients: What the client of each connection calls itself: hosts may share a tap.
+        revision: Grows with what matters to joining.
+    """
+
+    def __init__(self) -> None:
+        self.sent: dict[FrameKey, Sent] = {}
+        self.tools: set[tuple[str, str]] = set()
+        self.listed: dict[str, Mapping[str, str]] = {}
+        self.peers: dict[Line, str] = {}
+        self.captures: dict[str, set[str]] = {}
+        self.clients: dict[Line, str] = {}
+        self.revision = 0
+        self._calls: dict[_Identity, FrameKey | None] = {}
+        self._lists: set[_Identity] = set()
+        self._since: dict[Line, int] = {}
+        self._begun: set[Line] = set()
+        self._tasks: dict[_Identity, FrameKey] = {}
+        self._defaults: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
+
+    def feed(self, record: Record, at_ns: int) -> FrameKey | None:
+        """The next frame, and when it passed; the key of the call that it carries or answers, if it is of one."""
+        draft = record.draft
+        if _line(record) not in self._since:
+            self._since[_line(record)] = at_ns
+            self.peers[_line(record)] = draft.peer
+            self.captures.setdefault(draft.peer, set()).add(record.capture)
+        if len(draft.data) > MOST:
+            return self._large(record, at_ns)
+        call: FrameKey | None = None
+        for number, content in enumerate(_messages(draft.data)):
+            message = _Message(record=record, at_ns=at_ns, number=number, content=content)
+            if isinstance(content.get("method"), str):
+                if draft.direction == "out":
+                    self._ask(message)
+                    call = self._called(message.keys) or call
+            elif message.identity and draft.direction == "in":
+                self._answer(message)
+                call = self._called(message.keys) or call
+        return call
+
+    def _called(self, keys: Sequence[_Identity]) -> FrameKey | None:
+        """The call that a message is of: as its HTTP exchange tells, else its connection."""
+        return next((call for key in keys if (call := self._calls.get(key)) is not None), None)
+
+    def _ask(self, message: _Message) -> None:
+        params, server, line = message.params, message.record.draft.peer, _line(message.record)
+        client = _client(message.content)
+        if client is not None and line not in self.clients:
+            self.clients[line] = client
+            self.revision += 1
+        match message.content["method"]:
+            case "initialize":
+                self._begun.add(line)
+            case "tools/call":
+                self._call(message, said(params.get("name")), params.get("arguments"))
+                self.tools.add((server, said(params.get("name"))))
+            case "resources/read":
+                self._call(message, READING, {"uri": params.get("uri")})
+                self.tools.add((server, READING))
+            case "tools/list":
+                self._lists.update(message.keys)
+            case "tasks/get" | "tasks/result":
+                call = self._tasks.get((*line, said(params.get("taskId"))))
+                if call is not None:
+                    self._calls.update(dict.fromkeys(message.keys, call))
+            case "notifications/cancelled":
+                call = self._calls.get((*line, canonical(params.get("requestId"))))
+                if (
+                    call is not None and self.sent[call].answer is None
+                ):  # else it has come: some cancel all that they asked for as they end
+                    self.sent[call] = replace(self.sent[call], dropped=(message.at_ns, message.record.seq))
+                    self.revision += 1
+            case _:
+                pass
+
+    def _call(self, message: _Message, tool: str, arguments: JSON) -> None:
+        record, line = message.record, _line(message.record)
+        meta = mapping(message.params.get("_meta"))
+        sent = Sent(
+            capture=record.capture,
+            seq=record.seq,
+            number=message.number,
+            connection=line[1],
+            server=record.draft.peer,
+            tool=tool,
+            arguments=canonical(arguments),
+            at_ns=message.at_ns,
+            rpc_id=message.identity.strip('"'),
+            ids=frozenset(value for value in meta.values() if isinstance(value, str) and value),
+            defaults=self._defaults.get((record.draft.peer, tool), ()),
+            since_ns=self._since[line],
+            is_from_start=line in self._begun,
+            mono_ns=record.mono_ns,
+        )
+        self.sent[sent.key] = sent
+        own, *others = message.keys
+        self._calls[own] = sent.key
+        for key in others:  # hosts may share a connection that has no session, and count from 1 each
+            before = self._calls.get(key)
+            is_waited_for = before is not None and self.sent[before].over is None
+            self._calls[key] = None if is_waited_for else sent.key
+        self.revision += 1
+
+    def _answer(self, message: _Message) -> None:
+        record, at_ns, line = message.record, message.at_ns, _line(message.record)
+        result = message.content.get("result")
+        first = next((key for key in message.keys if key in self._lists or key in self._calls), None)
+        if first in self._lists:
+            self._lists.difference_update(message.keys)
+            self._listed(record.draft.peer, items(mapping(result).get("tools")))
+            return
+        call = self._called(message.keys)
+        if call is None:
+            return
+        task = mapping(mapping(result).get("task")).get("taskId")
+        if isinstance(task, str):  # it is answered when the task is
+            self._tasks[(*line, task)] = call
+            return
+        held = mapping(result).get("result") if "taskId" in mapping(result) else result
+        if held is None and result is not None:
+            return
+        error = mapping(message.content.get("error"))
+        texts = result_texts(held) if held is not None else _said(error.get("message"))
+        is_error = held is None or bool(mapping(held).get("isError"))
+        beside = () if texts else tuple(block_texts(held))
+        answer = Answer(
+            seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, texts=texts, beside=beside, is_error=is_error
+        )
+        self._answered(call, answer)
+
+    def _listed(self, server: str, tools: Sequence[JSON]) -> None:
+        described: dict[str, str] = {}
+        for tool in map(mapping, tools):
+            name = said(tool.get("name"))
+            self.tools.add((server, name))
+            described[name] = said(tool.get("description"))
+            properties = mapping(mapping(tool.get("inputSchema")).get("properties"))
+            self._defaults[server, name] = tuple(
+                (key, canonical(mapping(value)["default"]))
+                for key, value in properties.items()
+                if "default" in mapping(value)
+            )
+        known = self.listed.get(server, {})
+        if not described.items() <= known.items():
+            self.listed[server] = {**known, **described}
+        self.revision += 1
+
+    def _answered(self, call: FrameKey, answer: Answer) -> None:
+        if self.sent[call].answer is None:
+            self.sent[call] = replace(self.sent[call], answer=answer)
+            self.revision += 1
+
+    def _large(self, record: Record, at_ns: int) -> FrameKey | None:
+        """A frame that is not read whole: the answer to a call is known by its id, and by how its text begins."""
+        head = frame_head(record.draft.data)
+        call = self._called(_keys(record, head.id))
+        if call is None or not head.answers or record.draft.direction != "in":
+            return None
+        found = _BEGINNING.search(record.draft.data[:_SEARCHED])
+        text = _text(found[1]) if found is not None else ""
+        texts = (text[:BEGINNING],) if len(text) >= BEGINNING else ()
+        answer = Answer(
+            seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, texts=texts, is_error=head.is_error, is_whole=False
+        )
+        self._answered(call, answer)
+        return call
+
+
+def _line(record: Record) -> Line:
+    """Names the connection in which a frame passed."""
+    return record.capture, record.draft.connection or ""
+
+
+def _keys(record: Record, identity: str) -> Sequence[_Identity]:
+    """What names a request of an id: its HTTP exchange, if it has one, which is its own alone; and its connection."""
+    exchange = record.draft.exchange
+    own = [] if exchange is None else [(record.capture, f"exchange {exchange}", identity)]
+    return [*own, (*_line(record), identity)]
+
+
+def _said(message: JSON) -> tuple[str, ...]:
+    return (message,) if isinstance(message, str) and message else ()
+
+
+def _text(quoted: bytes) -> str:
+    """What stands in a JSON string that may be cut."""
+    try:
+        value = read_json(b'"' + quoted.rstrip(b"\\") + b'"')
+    except (ValueError, UnicodeError):
+        value = quoted.decode("utf-8", "ignore")
+    return said(value) if not isinstance(value, str) else value
+
+
+def client_in(data: bytes) -> str:
+    """What the client calls itself in a frame; empty where it does not."""
+    return next((client for message in _messages(data) if (client := _client(message))), "")
+
+
+def _client(message: Mapping[str, JSON]) -> str | None:
+    """What the client calls itself in a message; None where it says nothing of itself."""
+    params = mapping(message.get("params"))
+    client = introduced(params, "clientInfo")
+    return said(client.get("name")) if client else None
+
+
+def _messages(data: bytes) -> Iterator[dict[str, JSON]]:
+    """The messages in a frame: one, or those of a batch; none in what cannot be read."""
+    try:
+        value = read_json(data)
+    except (ValueError, UnicodeError):
+        return
+    for message in value if isinstance(value, list) else [value]:
+        if isinstance(message, dict):
+            yield message

@@ -1,0 +1,266 @@
+"""Which tool a name stands for that a host gave it. Each host joins, shortens and cleans names in its own way."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+
+from tui_host.errors import JSON
+from tui_host.infer.call_values import READING, Asked, canonical, canonical_text
+
+HUB = "invoke"
+"""So ends the name of a hub's tool whose arguments hold the call that is meant."""
+_SHORTENED = 40
+"""Characters from which on a name may have been shortened."""
+_ALIKE = 12
+"""Characters that the ends of a shortened name must have of the whole one."""
+_SERVER = 7
+"""Characters of a server's name that say which it is."""
+_NO_WORD = re.compile(r"[\W_]+")
+_NO_ASCII = re.compile(r"[^\x00-\x7f]|[^\w-]", re.ASCII)
+"""Hosts put `_` for each of these: most APIs take no other letters in a name."""
+_BEHIND = re.compile(r"_(?:mcp_.*|(?=[a-z]*\d)[0-9a-z]{6,8})\Z")
+"""What hosts put behind a tool's name: the server's, or a part of its id."""
+_BY_KEY = re.compile(r"[0-9A-Za-z_-]{4,}0mcp0(.+)", re.DOTALL)
+_KEY = re.compile(r"(?=[a-z]*\d)[0-9a-f]{6,}\Z")
+"""What says no server's name, but a key that the host has for it."""
+_NOTHING = ("mcp", "server")
+"""Words that say of no server which it is, where they stand together."""
+_PLUGIN = "plugin_"
+"""Behind this stand a plugin's name and a server's."""
+_BEFORE = (["claude", "ai"], ["plugin"])
+"""What hosts put before a server's name."""
+_CUT_BEFORE_KEY = (_SERVER,)
+_CUT_BEHIND_MCP = (12, 13, 14)
+"""Characters of a server's name that hosts leave, however short the whole name is: those that put a key behind the tool's, or `mcp_` before."""
+_PARTS = re.compile(r"__|--|[./:]")
+_JOINING = ("", *"_-./:")
+"""What may stand before a tool's name, if anything does."""
+_DIGESTS = (40, 32, 16, 12, 10, 8, 7, 6)
+"""Characters of a digest that hosts put behind a shortened name."""
+_READING = re.compile(r"access_mcp_resource|read_?(?:mcp_?)?resource(?:_?tool)?\Z", re.IGNORECASE)
+"""So hosts name what reads a resource of a server."""
+_WHERE = ("server_name", "server", "serverName", "extension_name")
+
+
+def meant(asked: Asked) -> tuple[str, str | None]:
+    """Name and arguments of the call that is meant: a hub's `invoke` holds it, and reading a resource is a request of its own."""
+    arguments = canonical_text(asked.arguments)
+    if arguments is None:
+        return asked.name, None
+    is_hub, reads = asked.name.endswith(HUB), _READING.search(asked.name)
+    if not is_hub and not reads:
+        return asked.name, arguments
+    value: JSON = json.loads(arguments)
+    if not isinstance(value, dict):
+        return asked.name, arguments
+    if is_hub and value.keys() == {"name", "params"} and isinstance(name := value["name"], str):
+        return name, canonical(value["params"])
+    uri = value.get("uri")
+    if reads and isinstance(uri, str):
+        server = next((found for key in _WHERE if isinstance(found := value.get(key), str)), "")
+        before = asked.name[: reads.start()].strip("_")
+        return f"{server or before}__{READING}", canonical({"uri": uri})
+    return asked.name, arguments
+
+
+def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """The tools that a name may stand for.
+
+    `mcp__server__tool`, `server__tool`, `server-tool`, `server.tool` and plain `tool` end with the tool's own name, others begin
+    with it: the longest one that fits counts, and of several servers those that are named beside it. A shortened name has an end
+    of the whole one alone, or a digest of it.
+
+    Args:
+        name: As the model has it.
+        tools: Server and own name of all that are known.
+    """
+    known = list(tools)
+    if same := [each for each in known if not each[1].isascii() and name in _wholes(*each)]:
+        return frozenset(same)  # of what has no letters left each `_` counts
+    fitting = [(tool, beside) for tool in known for beside in _beside(name, tool[1])]
+    if fitting:
+        longest = max(len(_squeezed(tool)) for (_, tool), _ in fitting)
+        fitting = [each for each in fitting if len(_squeezed(each[0][1])) == longest]
+        named = {tool: _named(tool[0], beside) for tool, beside in fitting}
+        most = max(named.values())
+        return frozenset(tool for tool, length in named.items() if length == most)
+    squeezed = _squeezed(name)
+    same = [(server, tool) for server, tool in known if squeezed in {_squeezed(server + tool), _squeezed(tool)}]
+    if same or len(name) < _SHORTENED:
+        return frozenset(same)
+    return frozenset(_shortened(name, known))
+
+
+@lru_cache(maxsize=1 << 14)
+def name_any(names: tuple[str, ...], tools: frozenset[tuple[str, str]]) -> bool:
+    """Whether any of several names may stand for any of these tools."""
+    return any(tools_named(name, tools) for name in names)
+
+
+def names_server(name: str, server: str, tool: str) -> bool:
+    """Whether a name says that this server's tool of that name is meant."""
+    whole = _squeezed(name)
+    if whole == _squeezed(server + tool) != _squeezed(tool):
+        return True
+    return any(_is_of(server, beside, name, tool) for beside in _beside(name, tool) if _plain(beside))
+
+
+def names_another(name: str, server: str, tool: str) -> bool:
+    """Whether a name says that a tool of that name of another server is meant: what hosts put beside it is no name of this one."""
+    return any(_plain(beside) for beside in _beside(name, tool)) and not names_server(name, server, tool)
+
+
+def prefixed(name: str, tool: str) -> str:
+    """What stands in the place of a server's name in a name that has a tool's whole; empty if nothing does."""
+    return next((beside for beside in _beside(name, tool) if _plain(beside)), "")
+
+
+def tool_behind(prefix: str, name: str) -> str:
+    """What is left of a name that has this in the place of the server's, cleaned; empty if it has not."""
+    cleaned = _cleaned(name)
+    if cleaned.startswith(f"{prefix}_"):
+        return cleaned[len(prefix) :].strip("_")
+    return cleaned[: -len(prefix)].strip("_") if cleaned.endswith(f"_{prefix}") else ""
+
+
+def is_same_tool(one: str, other: str) -> bool:
+    """Whether two names of tools differ in what hosts change alone."""
+    return _squeezed(one) == _squeezed(other)
+
+
+def _cleaned(name: str) -> str:
+    return _NO_WORD.sub("_", name).lower()
+
+
+def _squeezed(name: str) -> str:
+    return _NO_WORD.sub("", name).lower()
+
+
+def _in_ascii(name: str) -> Sequence[str]:
+    """How hosts write a name in ASCII; those in JavaScript have two letters for one beyond the first 65,536."""
+    plain = _NO_ASCII.sub("_", name)
+    wide = _NO_ASCII.sub(lambda found: "__" if found[0] > "\uffff" else "_", name)
+    return (plain,) if wide == plain else (plain, wide)
+
+
+def _spelled(name: str) -> tuple[str, ...]:
+    """A name, and how hosts write it that leave no letters but ASCII's."""
+    return (name,) if name.isascii() else (name, *_in_ascii(name))
+
+
+def _beside(name: str, tool: str) -> Iterator[str]:
+    """What stands beside a tool's own name in a name that has it whole; nothing if it does not."""
+    wanted, own = _cleaned(name), _cleaned(tool).strip("_")
+    if not own:
+        return
+    if not tool.isascii() and name.isascii():
+        for spelled in _in_ascii(tool):
+            before = name.removesuffix(spelled)
+            is_joined = before.endswith("__") if before.startswith("mcp__") else before[-1:] in _JOINING
+            if before != name and is_joined:
+                yield _cleaned(before).strip("_")
+        return
+    by_key = _BY_KEY.fullmatch(name)
+    if wanted.strip("_") == own or (by_key and by_key[1] == tool):
+        yield ""
+    elif wanted.endswith(f"_{own}"):
+        yield wanted[: -len(own) - 1]
+    elif wanted.startswith(own) and _BEHIND.fullmatch(wanted[len(own) :]):
+        yield behind if (behind := wanted[len(own) + 1 :]).startswith("mcp_") else ""
+    elif (found := _BEHIND.search(wanted)) and wanted[: found.start()].endswith(f"_{own}"):
+        yield wanted[: found.start() - len(own) - 1]
+    else:
+        *before, last = _PARTS.split(name)
+        if before and _squeezed(last) == _squeezed(tool):
+            yield "_".join(before)
+
+
+def _named(server: str, beside: str) -> int:
+    """How much of a server's name stands beside a tool's: all of it, or its beginning; 0 if neither."""
+    there = _squeezed(beside)
+    whole = next((each for each in map(_squeezed, _spelled(server)) if each and each in there), "")
+    if whole:
+        return len(whole)
+    whole = _squeezed(server)
+    return _SERVER if len(whole) > _SERVER and whole[:_SERVER] in there else 0
+
+
+def _plain(beside: str) -> str:
+    """What a host put beside a tool's name, without what says of no server which it is."""
+    words = [word for word in _cleaned(beside).split("_") if word and not _KEY.match(word)]
+    said = _NOTHING if "mcp" in words else ()
+    for place in (0, -1):
+        while words and words[place] in said:
+            words.pop(place)
+    for before in _BEFORE:
+        if words[: len(before)] == before and len(words) > len(before):
+            words = words[len(before) :]
+    return "_".join(words)
+
+
+def _is_of(server: str, beside: str, name: str, tool: str) -> bool:
+    """Whether what stands beside a tool's name is a server's, whole or cut."""
+    return any(_is_called(each, beside, name, tool) for each in _spelled(server))
+
+
+def _is_called(server: str, beside: str, name: str, tool: str) -> bool:
+    cleaned, there = _cleaned(server), _plain(beside)
+    whole = _plain(server) or cleaned.strip("_")
+    if _squeezed(there) == _squeezed(whole) or (_PLUGIN in _cleaned(beside) and there.endswith(f"_{whole}")):
+        return True
+    if len(name) >= _SHORTENED and len(there) >= _SERVER and whole.startswith(there):
+        return True
+    lengths = _CUT_BEHIND_MCP if beside.startswith("mcp_") else ()
+    if not _cleaned(name).endswith(_cleaned(tool)):
+        lengths = _CUT_BEFORE_KEY
+    return any(cleaned[:length].strip("_") == there for length in lengths if length < len(cleaned))
+
+
+def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The tools whose whole names a shortened one may come from: by a digest at its end, else by most of what is left of it."""
+    known = list(tools)
+    sure = [tool for tool in known if any(_ends_with_digest(name, whole) for whole in _wholes(*tool))]
+    if sure:
+        yield from sure
+        return
+    alike = {tool: _likeness(_squeezed(name), *tool) for tool in known}
+    most = max(alike.values(), default=0)
+    yield from (tool for tool, length in alike.items() if length == most >= _ALIKE)
+
+
+def _wholes(server: str, tool: str) -> Iterator[str]:
+    cleaned = list(product(_in_ascii(server), _in_ascii(tool)))
+    for pattern in ("mcp__{}__{}", "{}__{}", "mcp--{}--{}", "mcp_{}_{}", "{}_{}", "{}-{}"):
+        yield pattern.format(server, tool)
+        yield from (pattern.format(*clean) for clean in cleaned)
+
+
+def _ends_with_digest(name: str, whole: str) -> bool:
+    data = whole.encode("utf-8", "replace")
+    digests = (hashlib.new(kind, data, usedforsecurity=False).hexdigest() for kind in ("sha1", "sha256", "md5"))
+    return any(name.endswith(digest[:length]) for digest in digests for length in _DIGESTS)
+
+
+def _likeness(squeezed: str, server: str, tool: str) -> int:
+    """How many characters a shortened name's ends have of a whole one."""
+    most = 0
+    for whole in (_squeezed(server + tool), _squeezed(f"{server[:_SERVER]}{tool}"), _squeezed(tool)):
+        start = squeezed.find(whole[:_ALIKE])
+        if start < 0 or start > _ALIKE:
+            continue
+        front = _common(squeezed[start:], whole)
+        back = _common(squeezed[start:][::-1], whole[::-1])
+        most = max(most, front + (back if back >= _ALIKE else 0))
+    return most
+
+
+def _common(one: str, other: str) -> int:
+    return next(
+        (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )

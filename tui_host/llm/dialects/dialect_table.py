@@ -1,0 +1,49 @@
+"""The dialects, by name. Adding one is one module and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tui_host.errors import SettingsError
+from tui_host.llm.dialects.anthropic.write import Anthropic
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.gemini.write import Gemini
+from tui_host.llm.dialects.ollama.write import Ollama
+from tui_host.llm.dialects.openai.write import OpenAI
+from tui_host.llm.dialects.openai_responses.write import OpenAIResponses
+from tui_host.settings.urls import parts_of
+
+DIALECTS: Mapping[str, Dialect] = MappingProxyType(
+    {
+        "openai": OpenAI(),
+        "openai-responses": OpenAIResponses(),
+        "anthropic": Anthropic(),
+        "gemini": Gemini(),
+        "ollama": Ollama(),
+    }
+)
+
+
+def dialect(name: str) -> Dialect:
+    """The dialect of that name.
+
+    Raises:
+        SettingsError: There is none.
+    """
+    found = DIALECTS.get(name)
+    if found is None:
+        raise SettingsError(f"no dialect {name!r}", "dialect", f"one of: {', '.join(DIALECTS)}")
+    return found
+
+
+def dialect_at(url: str) -> Dialect | None:
+    """The dialect in which a request to an address is written, as its path tells; None if it is none that is known.
+
+    Of an address that is itself not known, the scheme is the dialect's name, and nothing follows it.
+    """
+    parts = parts_of(url)
+    path = parts.path.rstrip("/")
+    if not path and not parts.netloc:
+        return DIALECTS.get(parts.scheme)
+    return next((spoken for spoken in DIALECTS.values() if path.endswith(spoken.paths)), None)

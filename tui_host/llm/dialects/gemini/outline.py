@@ -1,0 +1,108 @@
+"""A generateContent request as a tree of parts, read out of its bytes: ours, or another host's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from typing_extensions import override
+
+from tui_host.capture.json.spans import Node
+from tui_host.llm.outline import Part
+from tui_host.llm.outline_parts import ROLES, PartReader
+
+_SYSTEM = ("systemInstruction", "system_instruction")
+_DECLARATIONS = ("functionDeclarations", "function_declarations")
+_CALL = ("functionCall", "function_call")
+_RESULT = ("functionResponse", "function_response")
+_IMAGE = ("inlineData", "inline_data", "fileData", "file_data")
+_SIGNATURE = ("thoughtSignature", "thought_signature")
+_SCHEMA = ("parametersJsonSchema", "parameters_json_schema", "parameters")
+_WALKED = ("tools", "contents", "parts", "response", *_SYSTEM, *_DECLARATIONS, *_CALL, *_RESULT)
+
+
+class _Reading(PartReader):
+    walked = _WALKED
+    depth = 10
+
+    @override
+    def member(self, key: str, name: str, node: Node) -> Part:
+        """A member of the body."""
+        if name == "tools" and node.kind == "array":
+            return self.list_of(node, key, "tools", self._tools(node, key))
+        if name == "contents" and node.kind == "array":
+            children = tuple(self._content(inner, f"{key}/{n}") for n, inner in enumerate(node.elements))
+            return self.list_of(node, key, "messages", children)
+        if name in _SYSTEM:
+            return self._content(node, key, role="system")
+        return self.option(node, key, name)
+
+    def _tools(self, node: Node, key: str) -> tuple[Part, ...]:
+        """The declarations of all entries as one list; what else an entry offers, the vendor runs by itself."""
+        declared: list[Node] = []
+        others: list[Part] = []
+        for number, entry in enumerate(node.elements):
+            for name, value in entry.members:
+                if name in _DECLARATIONS:
+                    declared += value.elements
+                else:
+                    others.append(replace(self.part(entry, f"{key}#{number}/{name}", "tool"), name=name))
+        return (*self.tools(tuple(declared), key, within="", schema=_SCHEMA), *others)
+
+    def _content(self, node: Node, key: str, role: str = "") -> Part:
+        role = role or self.text(node.get("role")) or "user"
+        origin = "host" if role == "system" else ROLES.get(role, "")
+        parts = node.get("parts")
+        elements = parts.elements if parts is not None else ()
+        told = [child for n, each in enumerate(elements) if (child := self._result(each, f"{key}/{n}")) is not None]
+        if told:
+            origin = told[0].origin or "tool"
+        children = [self._part(each, f"{key}/{n}", origin) for n, each in enumerate(elements)]
+        is_plain = len(children) == 1 and children[0].kind == "text" and not children[0].children
+        plain = next((each.get("text") for each in elements), None) if is_plain else None
+        message = self.message(node, key, role, [] if is_plain else children, plain)
+        return replace(message, origin=origin)
+
+    def _part(self, node: Node, key: str, origin: str) -> Part:
+        result = self._result(node, key)
+        if result is not None:
+            return result
+        call = _any(node, _CALL)
+        if call is not None:
+            part = self.call(node, key, self.text(call.get("name")), call.get("args"), self.text(call.get("id")))
+            return self._signed(part, node, key)
+        if _any(node, _IMAGE) is not None:
+            return replace(self.part(node, key, "image"), origin=origin, preview="")
+        text, thought = node.get("text"), node.get("thought")
+        is_thought = thought is not None and self.body[thought.start : thought.end] == b"true"
+        label = "text" if text is not None else next((name for name, _ in node.members), "text")
+        part = self.part(node, key, "thinking" if is_thought else "text", "" if is_thought else label)
+        part = replace(part if text is None else self.saying(part, text), origin=origin)
+        return self._signed(part, node, key)
+
+    def _signed(self, part: Part, node: Node, key: str) -> Part:
+        signature = _any(node, _SIGNATURE)
+        if signature is None:
+            return part
+        child = replace(self.part(signature, f"{key}/signature", "thinking", "signature"), origin=part.origin)
+        return replace(part, children=(*part.children, child))
+
+    def _result(self, node: Node, key: str) -> Part | None:
+        told = _any(node, _RESULT)
+        if told is None:
+            return None
+        response = told.get("response")
+        content = response.members[0][1] if response is not None and len(response.members) == 1 else response
+        part = self.result(node, key, self.text(told.get("name")), content, self.text(told.get("id")))
+        more = told.get("parts")
+        images = more.elements if more is not None else ()
+        children = tuple(self._part(each, f"{key}/parts/{n}", part.origin) for n, each in enumerate(images))
+        return replace(part, children=children)
+
+
+def _any(node: Node, names: tuple[str, ...]) -> Node | None:
+    """The member under one of the names that it may have: the service takes both spellings."""
+    return next((found for name in names if (found := node.get(name)) is not None), None)
+
+
+outline_of = _Reading.outline
+"""The tree of a body's parts."""

@@ -1,0 +1,231 @@
+"""`gemini`: generateContent, as Google speaks it. Source: llm-dialects.md, section 6."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote
+
+from tui_host.errors import JSON, ModelError
+from tui_host.llm.body_framing import BodyDecoder
+from tui_host.llm.dialects.dialect import Target, WireRequest
+from tui_host.llm.dialects.gemini.forms import DUMMY, SIGNATURE, generation_of, models_in, thinking_config, with_wait
+from tui_host.llm.dialects.gemini.outline import outline_of
+from tui_host.llm.dialects.gemini.read import Contents
+from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.outline import Outline
+from tui_host.llm.provider_faults import refusal
+from tui_host.llm.request_writing import (
+    CallIds,
+    Ready,
+    arguments_object,
+    body_bytes,
+    echo_of,
+    object_schema,
+    system_text,
+    tools_text,
+    with_taken_images,
+)
+from tui_host.llm.tool_names import NameRule
+from tui_host.settings.secrets import Secret
+
+_LONGEST_ID = 256
+_MOST_STOPS = 5
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
+"""The types of images that it takes. Source: ai.google.dev, Gemini API, Image understanding."""
+_GENERATION = "generationConfig"
+_BESIDE = {
+    _GENERATION,
+    "cachedContent",
+    "contents",
+    "labels",
+    "safetySettings",
+    "serviceTier",
+    "store",
+    "systemInstruction",
+    "toolConfig",
+    "tools",
+}
+"""Members of the body beside `generationConfig`, in which all other options stand."""
+_PREFIXES = ("models/", "tunedModels/")
+_THREE = 3
+
+
+class Gemini:
+    """generateContent."""
+
+    name: str = "gemini"
+    versions: tuple[str, ...] = ("v1beta", "v1")
+    paths: tuple[str, ...] = (":streamGenerateContent", ":generateContent")
+    models_path: str = "models?pageSize=1000"
+    name_rule: NameRule = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-")
+
+    def write(self, ask: Ask, target: Target) -> WireRequest:
+        """The request. The contents stand last, so that a step's request begins with all the bytes of the one before it."""
+        others, extra = dict(ask.options.others), dict(ask.extra)
+        given = {name: value for name, value in others.items() if name in _BESIDE} | extra
+        body: dict[str, JSON] = {}
+        system = system_text(ask.messages)
+        if system:
+            body["systemInstruction"] = {"parts": [{"text": system}]}
+        generation = _generation(ask) | {name: value for name, value in others.items() if name not in _BESIDE}
+        generation |= _mapping(given.pop(_GENERATION, None))
+        if generation:
+            body[_GENERATION] = generation
+        declared = tools_text(ask.tools, _tool)
+        tools = None if declared is None else Ready(f'[{{"functionDeclarations":{declared}}}]')
+        contents = _Writer(ask, target.provider, self.name_rule).contents()
+        whole, growing = body_bytes(body, given, tools=tools, contents=contents)
+        return WireRequest(
+            path=f"{_path(ask.model)}:{'streamGenerateContent?alt=sse' if ask.stream else 'generateContent'}",
+            body=whole,
+            growing=growing,
+            headers=(("Content-Type", "application/json"), ("Accept", "application/json")),
+            unsent=ask.unsent(_stops(ask)),
+        )
+
+    def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
+        """The key, in a header of its own: never in the address."""
+        del target
+        return () if secret is None else (("x-goog-api-key", secret.reveal()),)
+
+    def decoder(self, content_type: str) -> BodyDecoder:
+        """A reader for one response."""
+        return BodyDecoder(Contents(), content_type)
+
+    def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
+        """What a refusal says; how long to wait stands in its body."""
+        return with_wait(refusal(status, headers, body), body)
+
+    def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
+        """A request as a tree."""
+        return outline_of(body, names or {})
+
+    def models(self, body: bytes) -> tuple[str, ...]:
+        """The names of the models that generate content, without what stands before each."""
+        return models_in(body)
+
+
+def _path(model: str) -> str:
+    return quote(model if model.startswith(_PREFIXES) else f"models/{model}", safe="/@")
+
+
+def _stops(ask: Ask) -> list[str]:
+    return list(ask.stops[:_MOST_STOPS])
+
+
+def _generation(ask: Ask) -> dict[str, JSON]:
+    options = ask.options
+    found: dict[str, JSON] = {
+        "temperature": options.temperature,
+        "topP": options.top_p,
+        "maxOutputTokens": options.max_tokens,
+        "stopSequences": _stops(ask) or None,
+        "seed": options.seed,
+        "thinkingConfig": thinking_config(ask.model, options.reasoning_effort),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _mapping(value: JSON) -> Mapping[str, JSON]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _tool(tool: ToolSpec) -> JSON:
+    declared: dict[str, JSON] = {"name": tool.name}
+    if tool.description:
+        declared["description"] = tool.description
+    declared["parametersJsonSchema"] = object_schema(tool.schema)
+    return declared
+
+
+class _Writer:
+    """Writes the conversation of one request."""
+
+    def __init__(self, ask: Ask, provider: str, rule: NameRule) -> None:
+        self._ask = ask
+        self._provider = provider
+        self._rule = rule
+        self._ids = CallIds(_LONGEST_ID)
+        # From the third generation on a call without a signature is refused, and so is a word about it in those before.
+        generation = generation_of(ask.model)
+        self._wants_signatures = generation is None or generation >= _THREE
+        self._takes_images_in_results = self._wants_signatures
+
+    def contents(self) -> list[JSON]:
+        """All of them, oldest first; one that would have no parts is left out."""
+        found: list[JSON] = []
+        results: list[JSON] = []  # of one step: they are one content, in the order of the calls
+        for message in self._ask.messages:
+            if message.role == "tool":
+                if not results:
+                    found.append({"role": "user", "parts": results})
+                results += self._results([part for part in message.parts if isinstance(part, ToolResult)])
+                continue
+            results = []
+            if message.role == "system":
+                continue  # stands beside the conversation
+            parts = self._assistant(message) if message.role == "assistant" else list(_content(message.parts))
+            if parts:
+                found.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
+        return found
+
+    def _assistant(self, message: Message) -> list[JSON]:
+        """The parts as they came, each with what came beside it."""
+        self._ids.begin_message()
+        calls = [part for part in message.parts if isinstance(part, ToolCall)]
+        is_signed = any(SIGNATURE in self._echo(call) for call in calls)
+        lacking = calls[0] if calls and not is_signed and self._wants_signatures else None
+        written = (self._part(part, is_lacking=part is lacking) for part in message.parts)
+        return [part for part in written if part]
+
+    def _part(self, part: Part, *, is_lacking: bool) -> dict[str, JSON]:
+        echo = self._echo(part)
+        match part:
+            case ToolCall():
+                return {"functionCall": self._call(part), **({SIGNATURE: DUMMY} if is_lacking else {}), **echo}
+            case Text():
+                has_words = bool(part.text) or set(echo) == {SIGNATURE}
+                return {**({"text": part.text} if has_words else {}), **echo}
+            case Thinking() if echo:
+                return {"text": part.text, "thought": True, **echo}
+            case _:
+                return {}  # thoughts need not go back
+
+    def _echo(self, part: Part) -> Mapping[str, JSON]:
+        return echo_of(part, provider=self._provider, model=self._ask.model, dialect="gemini")
+
+    def _call(self, call: ToolCall) -> JSON:
+        return {**self._named(call), "args": arguments_object(call.arguments)}
+
+    def _named(self, call: ToolCall) -> dict[str, JSON]:
+        """What leads from a result to its call: their order, the name, and the id where the vendor gave one."""
+        name = call.name if self._rule.allows(call.name) else self._rule.clean(call.name)
+        return {**({"id": self._ids.of(call)} if call.wire_id else {}), "name": name}
+
+    def _results(self, results: Sequence[ToolResult]) -> list[JSON]:
+        found: list[JSON] = []
+        beside: list[JSON] = []
+        for result in results:
+            content = with_taken_images(result.content, _IMAGES)
+            text = "\n".join(part.text for part in content if isinstance(part, Text))
+            response: dict[str, JSON] = self._named(result.call)
+            response["response"] = {"error" if result.is_error else "output": text}
+            images: list[JSON] = [_image(part) for part in content if isinstance(part, Image)]
+            if images and self._takes_images_in_results:
+                response["parts"] = images
+            else:
+                beside += images
+            found.append({"functionResponse": response})
+        return found + beside
+
+
+def _content(parts: Sequence[object]) -> Iterator[JSON]:
+    for part in with_taken_images(parts, _IMAGES):
+        if isinstance(part, Image):
+            yield _image(part)
+        elif isinstance(part, Text) and part.text:
+            yield {"text": part.text}
+
+
+def _image(image: Image) -> JSON:
+    return {"inlineData": {"mimeType": image.media_type, "data": image.data}}

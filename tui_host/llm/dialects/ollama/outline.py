@@ -1,0 +1,52 @@
+"""A request of `/api/chat` as a tree of parts, read out of its bytes: ours, or another host's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from typing_extensions import override
+
+from tui_host.capture.json.spans import Node
+from tui_host.llm.outline import Part
+from tui_host.llm.outline_parts import ROLES, ChatReader
+
+_WALKED = ("tools", "messages", "function", "tool_calls", "images", "options")
+
+
+class _Reading(ChatReader):
+    walked = _WALKED
+
+    @override
+    def message_of(self, node: Node, key: str) -> Part:
+        role, content = self.text(node.get("role")), node.get("content")
+        images, calls, thinking = node.get("images"), node.get("tool_calls"), node.get("thinking")
+        if role == "tool":
+            wire_id = self.text(node.get("tool_call_id"))
+            name = self.text(node.get("tool_name")) or self.called(wire_id)
+            self.origin = self.origin_of(name) or "tool"
+            children = self._images(images, key, self.origin)
+            return replace(self.result(node, key, name, content, wire_id), children=tuple(children))
+        has_words = content is not None and content.size > len('""')
+        origin = self.origin if role == "user" and self.origin and images and not has_words else ROLES.get(role, "")
+        children: list[Part] = []
+        if thinking is not None:
+            children.append(replace(self.part(thinking, f"{key}/thinking", "thinking"), origin="model"))
+        if content is not None and has_words and (calls or images or children):
+            children.append(replace(self.part(content, f"{key}/text", "text"), origin=origin))
+        children += self._images(images, key, origin)
+        children += [self._call(call, f"{key}/calls/{n}") for n, call in enumerate(calls.elements if calls else ())]
+        self.origin = ""
+        return replace(self.message(node, key, role, children, content), origin=origin)
+
+    def _images(self, node: Node | None, key: str, origin: str) -> list[Part]:
+        found = enumerate(node.elements if node is not None else ())
+        parts = [(self.part(image, f"{key}/images/{n}", "image")) for n, image in found]
+        return [replace(part, origin=origin, preview="") for part in parts]
+
+    def _call(self, node: Node, key: str) -> Part:
+        name = self.text(node.get("function", "name"))
+        return self.call(node, key, name, node.get("function", "arguments"), self.text(node.get("id")))
+
+
+outline_of = _Reading.outline
+"""The tree of a body's parts."""

@@ -1,0 +1,62 @@
+"""A Chat Completions request as a tree of parts, read out of its bytes: ours, or another host's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from typing_extensions import override
+
+from tui_host.capture.json.spans import Node
+from tui_host.llm.outline import Part
+from tui_host.llm.outline_parts import ROLES, ChatReader
+
+_WALKED = ("tools", "messages", "function", "content", "tool_calls")
+
+
+class _Reading(ChatReader):
+    walked = _WALKED
+
+    @override
+    def message_of(self, node: Node, key: str) -> Part:
+        role = self.text(node.get("role"))
+        content, calls = node.get("content"), node.get("tool_calls")
+        if role == "tool":
+            wire_id = self.text(node.get("tool_call_id"))
+            name = self.called(wire_id) or self.text(node.get("name"))
+            self.origin = self.origin_of(name) or "tool"
+            return self.result(node, key, name, content, wire_id)
+        children: list[Part] = []
+        for name in ("reasoning_content", "reasoning"):
+            thinking = node.get(name)
+            if thinking is not None:
+                children.append(replace(self.part(thinking, f"{key}/{name}", "thinking"), origin="model"))
+        origin = ROLES.get(role, "")
+        if content is not None and content.kind == "array":
+            origin = self.origin if role == "user" and self.origin and _has_image(content) else origin
+            children += [self._piece(piece, f"{key}/{n}", origin) for n, piece in enumerate(content.elements)]
+        elif content is not None and content.kind == "string" and content.size > 2 and (calls or children):
+            children.append(replace(self.part(content, f"{key}/text", "text"), origin=origin))
+        if calls is not None:
+            children += [self._call(call, f"{key}/calls/{n}") for n, call in enumerate(calls.elements)]
+        self.origin = ""
+        plain = content if content is not None and content.kind == "string" else None
+        return replace(self.message(node, key, role, children, plain), origin=origin)
+
+    def _piece(self, node: Node, key: str, origin: str) -> Part:
+        if node.get("image_url") is not None:
+            return replace(self.part(node, key, "image"), origin=origin, preview="")
+        part = self.part(node, key, "text", self.text(node.get("type")) or "text")
+        text = node.get("text")
+        return replace(part if text is None else self.saying(part, text), origin=origin)
+
+    def _call(self, node: Node, key: str) -> Part:
+        name = self.text(node.get("function", "name"))
+        return self.call(node, key, name, node.get("function", "arguments"), self.text(node.get("id")))
+
+
+def _has_image(content: Node) -> bool:
+    return any(piece.get("image_url") is not None for piece in content.elements)
+
+
+outline_of = _Reading.outline
+"""The tree of a body's parts."""

@@ -1,0 +1,98 @@
+"""A Responses request as a tree of parts, read out of its bytes: ours, or another host's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from typing_extensions import override
+
+from tui_host.capture.json.spans import Node
+from tui_host.llm.dialects.openai_responses.forms import tool_called
+from tui_host.llm.outline import Part
+from tui_host.llm.outline_parts import ROLES, PartReader
+
+_WALKED = ("tools", "input", "content", "output", "summary", "function")
+_IMAGES = ("input_image", "input_file")
+
+
+class _Reading(PartReader):
+    walked = _WALKED
+
+    @override
+    def member(self, key: str, name: str, node: Node) -> Part:
+        """A member of the body."""
+        if name == "tools" and node.kind == "array":
+            return self.list_of(node, key, "tools", self._offered(node.elements, key))
+        if name == "input" and node.kind == "array":
+            children = tuple(self._item(inner, f"{key}/{n}") for n, inner in enumerate(node.elements))
+            return self.list_of(node, key, "messages", children)
+        if name == "input":
+            return self.message(node, key, "user", [], node)
+        if name == "instructions":
+            return self.message(node, key, "system", [], node)
+        return self.option(node, key, name)
+
+    def _offered(self, elements: tuple[Node, ...], key: str) -> tuple[Part, ...]:
+        """The tools of a list, those in a namespace one by one."""
+        plain = tuple(each for each in elements if each.get("tools") is None)
+        found = list(self.tools(plain, key, within="", schema=("parameters",)))
+        for each in elements:
+            tools = each.get("tools")
+            if tools is not None:
+                space = self.text(each.get("name"))
+                inner = self.tools(tools.elements, f"{key}/{space}", within="", schema=("parameters",))
+                found += (replace(tool, name=tool_called(tool.name, space)) for tool in inner)
+        return tuple(sorted(found, key=lambda part: part.start))
+
+    def _item(self, node: Node, key: str) -> Part:
+        kind = self.text(node.get("type"))
+        if kind == "function_call":
+            name, wire_id = self.text(node.get("name")), self.text(node.get("call_id"))
+            name = tool_called(name, self.text(node.get("namespace")))
+            return self.call(node, key, name, node.get("arguments"), wire_id)
+        if kind == "function_call_output":
+            return self._result(node, key)
+        if kind == "reasoning":
+            return replace(self.part(node, key, "thinking"), origin="model", preview=self._thought(node))
+        role = self.text(node.get("role"))
+        if kind not in {"", "message"} and not role:
+            return replace(self.part(node, key, "message", kind), origin="model")
+        content = node.get("content")
+        if content is None or content.kind != "array":
+            return self.message(node, key, role, [], content)
+        pieces = [self._piece(each, f"{key}/{n}", ROLES.get(role, "")) for n, each in enumerate(content.elements)]
+        is_plain = len(pieces) == 1 and pieces[0].kind == "text"
+        plain = _said(content.elements[0]) if is_plain else None
+        return self.message(node, key, role, [] if is_plain else pieces, plain)
+
+    def _result(self, node: Node, key: str) -> Part:
+        wire_id, output = self.text(node.get("call_id")), node.get("output")
+        part = self.result(node, key, self.called(wire_id), output, wire_id)
+        if output is None or output.kind != "array":
+            return part
+        inner = [self._piece(each, f"{key}/{n}", part.origin) for n, each in enumerate(output.elements)]
+        words = next((child.preview for child in inner if child.preview), "")
+        return replace(part, preview=words, children=tuple(inner) if len(inner) > 1 else ())
+
+    def _piece(self, node: Node, key: str, origin: str) -> Part:
+        kind = self.text(node.get("type"))
+        if kind in _IMAGES:
+            return replace(self.part(node, key, "image"), origin=origin, preview="")
+        part = self.part(node, key, "text", kind or "text")
+        text = _said(node)
+        return replace(part if text is None else self.saying(part, text), origin=origin)
+
+    def _thought(self, node: Node) -> str:
+        """What is readable of a thought."""
+        told = [
+            part for name in ("summary", "content") if (each := node.get(name)) is not None for part in each.elements
+        ]
+        return next((self.shown(part.get("text")) for part in told if part.get("text") is not None), "")
+
+
+def _said(piece: Node) -> Node | None:
+    return piece.get("text") or piece.get("refusal")
+
+
+outline_of = _Reading.outline
+"""The tree of a body's parts."""

@@ -1,0 +1,88 @@
+"""What goes wrong in an exchange with a model, in words for a person. Imported late, with httpx."""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+from typing import Final
+
+import httpx
+
+from tui_host.capture import content_codings as codings
+from tui_host.capture.http.client_faults import words_of
+from tui_host.capture.http.httpx_tap import exchange_of
+from tui_host.capture.http.observer import header_pairs
+from tui_host.capture.redact.redaction import mark
+from tui_host.errors import ModelError
+from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.model_request import Outgoing, credential_place
+from tui_host.settings.schema import Provider
+
+CONNECT_SECONDS: Final = 10.0
+_REFUSAL_LIMIT = 1 << 20
+
+
+async def read_body(response: httpx.Response, limit: int) -> bytes:
+    """A whole body, up to a limit; raises CodingError where it cannot be decoded."""
+    found = bytearray()
+    coding = codings.decoder(response.headers.get("content-encoding"))
+    async for data in response.aiter_raw():
+        found += coding.feed(data)
+        if len(found) >= limit:
+            break
+    return bytes(found[:limit])
+
+
+async def refusal_of(provider: Provider, outgoing: Outgoing, response: httpx.Response, *, now: float) -> ModelError:
+    """What a response that is no success says.
+
+    Args:
+        provider: Who was asked.
+        outgoing: What it was asked.
+        response: Its head; the body is read here.
+        now: Seconds since 1970: what a date in the head is counted from where it does not say its own.
+    """
+    try:
+        body = await read_body(response, _REFUSAL_LIMIT)
+    except (httpx.HTTPError, codings.CodingError):
+        body = b""  # the status says enough, and the tap has recorded the rest
+    headers = header_pairs(response.headers.raw)
+    if "date" not in response.headers:
+        headers = (*headers, ("date", formatdate(now, usegmt=True)))
+    error = dialect(provider.dialect).error(response.status_code, headers, body)
+    error.what = redacted(error.what, outgoing)
+    error.where = where(provider, outgoing)
+    error.exchange = exchange_of(response)
+    if response.status_code in {401, 403}:
+        error.remedy = f"check the credential: {credential_place(provider)}"
+    return error
+
+
+def where(provider: Provider, outgoing: Outgoing) -> str:
+    """Whom an error is about: name, scheme, host and port."""
+    return f"{provider.name} ({outgoing.origin})"
+
+
+def redacted(text: str, outgoing: Outgoing) -> str:
+    """A provider's words without the key, which some of them repeat."""
+    secret = outgoing.secret
+    return text.replace(secret.reveal(), mark(secret.name)) if secret is not None else text
+
+
+def fault_of(provider: Provider, outgoing: Outgoing, error: Exception, size: int) -> ModelError:
+    """An error of the connection, in words for a person."""
+    words = redacted(words_of(error), outgoing)
+    remedy = "try again"
+    if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
+        what = f"no connection within {CONNECT_SECONDS:g} s"
+    elif isinstance(error, httpx.TimeoutException):
+        what = f"not a byte came for {provider.timeout:g} s, after {size:,} bytes"
+    elif "CERTIFICATE_VERIFY_FAILED" in words:
+        what = f"its certificate cannot be verified: {words}"
+        remedy = f"set providers.{provider.name}.ca_file to the certificate that signed it, if you trust it"
+    elif isinstance(error, httpx.ConnectError):
+        what, remedy = f"cannot connect: {words}", "is it running? check base_url"
+    elif isinstance(error, httpx.HTTPError) and size:
+        what = f"the answer broke off after {size:,} bytes: {words}"
+    else:
+        what = f"the exchange failed: {words}"
+    return ModelError(what, where(provider, outgoing), remedy)

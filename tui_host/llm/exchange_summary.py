@@ -1,0 +1,183 @@
+"""Short words for a row, out of the bytes of a request or a response; foreign words stay as they came."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from tui_host.capture.json.spans import Node, spans
+from tui_host.capture.record import value_of
+from tui_host.llm.dialects.dialect import Decoder, Dialect
+from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.fold import Fold
+
+_MOST = 200
+_LOOKED_AT = 16 << 10
+"""Characters of an answer that its words are made from."""
+_LISTS = ("tools", "messages", "contents", "input")
+_NO_NAMES: Mapping[str, tuple[str, str]] = {}
+
+
+def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialect | None) -> str:
+    """«3 tools · 2 messages»; beside an earlier request of the same turn only what it adds: «+2 messages».
+
+    Args:
+        body: A request's body, of any dialect; anything else gives no words.
+        previous: The body of the request before it, None if this is the first.
+        dialect: How both are written; of one that is not known each entry of the list is taken for a tool.
+    """
+    now = spans(body, walk=_LISTS)
+    if now is None:
+        return ""
+    before = spans(previous, walk=_LISTS) if previous is not None else None
+    offered, messages = _offered(body, now), _messages(now)
+    words: list[str] = []
+    offered_before = _offered(previous, before) if previous is not None and before is not None else b""
+    tools = _tools(offered, dialect) if offered != offered_before else 0
+    if tools and tools != _tools(offered_before, dialect):
+        words.append(_counted(tools, "tool"))
+    grown = messages - _messages(before) if before is not None else 0
+    if grown > 0:
+        words.append(f"+{_counted(grown, 'message')}")
+    elif messages:
+        words.append(_counted(messages, "message"))
+    return " · ".join(words)
+
+
+class ResponseWords:
+    """Words for a response while it grows: each byte is read once."""
+
+    def __init__(
+        self,
+        *,
+        dialect: str,
+        status: int = 200,
+        headers: tuple[tuple[str, str], ...] = (),
+        names: Mapping[str, tuple[str, str]] = _NO_NAMES,
+        hide: Callable[[str], str] = str,
+    ) -> None:
+        """Begin with a response's head.
+
+        Args:
+            dialect: The dialect's name; of one that is not known nothing is said.
+            status: The response's status; 0 where it is not known.
+            headers: Its headers.
+            names: Server and tool for each name that the model sees.
+            hide: Takes out what must not be shown, before anything is cut.
+        """
+        self._hide = hide
+        self._dialect = DIALECTS.get(dialect)
+        self._status = status
+        self._headers = headers
+        self._names = names
+        self._fold = Fold(provider="", model="", call_id=str)
+        self._refusal = bytearray()
+        self._decoder: Decoder | None = None
+        if self._dialect is not None and (not status or 200 <= status < 300):
+            self._decoder = self._dialect.decoder(value_of(headers, "content-type"))
+
+    def feed(self, data: bytes) -> None:
+        """More of the body, after content decoding."""
+        if self._decoder is None:
+            self._refusal += data[: 65536 - len(self._refusal)]
+            return
+        for event in self._decoder.feed(data):
+            self._fold.add(event)
+
+    def finish(self) -> None:
+        """The end of the body."""
+        if self._decoder is not None:
+            for event in self._decoder.finish():
+                self._fold.add(event)
+
+    @property
+    def words(self) -> str:
+        """«asks math.multiply {"a":6,"b":5}», «"6 × 5 + 7 = 37"», or the error's words; empty while nothing was said."""
+        if self._dialect is None:
+            return ""
+        if self._decoder is None:
+            error = self._dialect.error(self._status, self._headers, bytes(self._refusal))
+            return _line(self._hide(re.sub(rf"\b{self._status}:? ", "", error.what, count=1)))
+        fold = self._fold
+        if fold.failure:
+            return _line(f"error: {self._hide(fold.failure)}")
+        return self._asks() or said_words(fold, self._hide)
+
+    def _asks(self) -> str:
+        calls = self._fold.calls
+        if not calls:
+            return ""
+        first = calls[0].call
+        server, tool = self._names.get(first.name, ("", first.name))
+        name = f"{server}.{tool}" if server else tool
+        more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
+        return f"{call_words(name, first.arguments, self._hide, _MOST - len(more))}{more}"
+
+
+def call_words(name: str, arguments: str, hide: Callable[[str], str] = str, most: int = _MOST) -> str:
+    """«asks math.multiply {"a":6,"b":5}», in at most so many characters."""
+    return _line(f"asks {name} {hide(arguments[:_LOOKED_AT])}", most)
+
+
+def end_words(fold: Fold) -> str:
+    """How an answer ended, if not as an answer should: «cut at the token limit», «an empty answer»; empty otherwise."""
+    is_empty = not (fold.text.strip() or fold.thinking.strip() or fold.calls)
+    if fold.stop == "end" and is_empty:
+        return "an empty answer"
+    return {"cut": "cut off", "length": "cut at the token limit", "refused": "refused"}.get(fold.stop or "", "")
+
+
+def said_words(fold: Fold, hide: Callable[[str], str] = str, most: int = _MOST) -> str:
+    """«"6 × 5 + 7 = 37"», «thinks "hm", cut off», «refused»; empty while nothing was said.
+
+    Args:
+        fold: An answer.
+        hide: Takes out what must not be shown, before anything is cut.
+        most: Characters.
+    """
+    text = hide((fold.text or fold.thinking)[:_LOOKED_AT])
+    ending = end_words(fold)
+    if not text.strip():
+        return ending
+    ending = f", {ending}" if ending else ""
+    quoted = f'"{_line(text, most - len(ending) - 12)}"'
+    return f"{quoted}{ending}" if fold.text else f"thinks {quoted}{ending}"
+
+
+def list_words(body: bytes, *, dialect: str) -> str:
+    """«12 models» for a list of models, in the form of any dialect; empty for what is none."""
+    spoken = DIALECTS.get(dialect)
+    names = spoken.models(body) if spoken is not None else ()
+    return _counted(len(names), "model") if names else ""
+
+
+def _count(node: Node, name: str) -> int:
+    found = node.get(name)
+    return len(found.elements) if found is not None else 0
+
+
+def _offered(body: bytes, node: Node) -> bytes:
+    """The list of tools, as it stands in a body."""
+    found = node.get("tools")
+    return body[found.start : found.end] if found is not None else b""
+
+
+def _tools(offered: bytes, dialect: Dialect | None) -> int:
+    """How many tools a list has: in some dialects one entry may hold several."""
+    body = b'{"tools":%s}' % (offered or b"[]")
+    outline = dialect.outline(body) if dialect is not None else None
+    node = spans(body, walk=_LISTS) if outline is None else None
+    return outline.count("tools") if outline is not None else _count(node, "tools") if node is not None else 0
+
+
+def _messages(node: Node) -> int:
+    return max(_count(node, name) for name in _LISTS[1:])
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _line(text: str, most: int = _MOST) -> str:
+    line = " ".join(text[: 2 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,0 +1,93 @@
+"""Providers as the host talks to them: an answer, the list of their models, the request that would come. Imported late, with httpx."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import anyio
+import httpx
+
+from tui_host.capture import content_codings as codings
+from tui_host.capture.record import NOWHERE, Draft, Place
+from tui_host.capture.recorder_protocol import Recording
+from tui_host.errors import ModelError
+from tui_host.llm.answer_stream import Stream
+from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.exchange_errors import fault_of, read_body, refusal_of, where
+from tui_host.llm.messages import Ask
+from tui_host.llm.model_request import Outgoing, models_request
+from tui_host.llm.protocols.tool_protocol import Reader
+from tui_host.llm.sender import Sender, close
+from tui_host.settings.schema import Provider
+
+LIST_SECONDS: Final = 15.0
+_LIST_LIMIT = 16 << 20
+
+
+class ModelClient:
+    """Talks to providers, and records every byte of it. One for the whole program; safe for turns side by side.
+
+    What goes out is what was asked for, once.
+    """
+
+    def __init__(
+        self, recorder: Recording, environment: Mapping[str, str], *, now: Callable[[], float] = time.time
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            recorder: Keeps the records.
+            environment: The snapshot in the settings: references and proxies are resolved in it, at use.
+            now: Seconds since 1970.
+        """
+        self._sender = Sender(recorder, environment, now)
+
+    def stream(self, provider: Provider, ask: Ask, *, place: Place, reader: Reader | None = None) -> Stream:
+        """One answer; nothing is sent before its first event is asked for.
+
+        Args:
+            provider: Whom to ask; an embedded one with the base URL that its process has told.
+            ask: What to send.
+            place: Where in the conversation its records belong.
+            reader: The tool protocol's reader for this answer; None takes the events as they are.
+        """
+        return Stream(self._sender, provider, ask, place, reader)
+
+    async def list_models(self, provider: Provider) -> tuple[str, ...]:
+        """The models that a provider reports, in its order.
+
+        Raises:
+            ModelError: It cannot be asked, or it refuses.
+        """
+        sender = self._sender
+        outgoing = models_request(provider, sender.environment)
+        try:
+            with anyio.fail_after(LIST_SECONDS):
+                response = await sender.send(provider, outgoing, NOWHERE)
+                try:
+                    if not response.is_success:
+                        raise await refusal_of(provider, outgoing, response, now=sender.now())
+                    return dialect(provider.dialect).models(await read_body(response, _LIST_LIMIT))
+                finally:
+                    await close(response)
+        except httpx.HTTPError as error:
+            raise fault_of(provider, outgoing, error, 0) from error
+        except codings.CodingError as error:
+            raise ModelError(f"the list of models cannot be read: {error}", where(provider, outgoing)) from error
+        except TimeoutError:
+            raise ModelError(f"no list of models within {LIST_SECONDS:g} s", where(provider, outgoing)) from None
+
+    async def coming(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
+        """What `stream` would send for this, and as it would be recorded, before any secret is taken out. Nothing is sent.
+
+        Raises:
+            ModelError: It cannot be sent.
+        """
+        outgoing = await self._sender.written(provider, ask)
+        return outgoing, await self._sender.draft(provider, outgoing, place)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._sender.aclose()

@@ -1,0 +1,161 @@
+"""What goes to a provider, whole and before it goes: address, headers, body. Nothing here sends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit, urlunsplit
+
+from typing_extensions import override
+
+from tui_host.errors import ModelError, SettingsError
+from tui_host.llm.dialects.dialect import Target, Window
+from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.messages import Ask
+from tui_host.llm.request_writing import Growing
+from tui_host.settings.presets import PRESETS, service_at
+from tui_host.settings.provider_check import address_of, demand_key
+from tui_host.settings.schema import Provider
+from tui_host.settings.secrets import Secret, credential, resolve_headers, resolve_options
+from tui_host.settings.urls import shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Outgoing:
+    """A request, ready to send. Its repr shows neither headers nor the rest of the address: keys may stand in them.
+
+    Attributes:
+        method: `GET` or `POST`.
+        url: The whole address.
+        headers: All of them but what HTTP itself adds (`Host`, `Content-Length`), with the credential.
+        body: The exact bytes.
+        growing: Where in it the conversation stands.
+        secret: The credential in it, None if there is none.
+        window: Where the server may cut the prompt unsaid, None where it does not.
+        unsent: The options that are not sent as they were set, each with the reason.
+    """
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = b""
+    growing: Growing = field(default_factory=Growing)
+    secret: Secret | None = None
+    window: Window | None = None
+    unsent: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @override
+    def __repr__(self) -> str:
+        return f"Outgoing({self.method} {shown(urlsplit(self.url))}, {len(self.body)} bytes)"
+
+    @property
+    def host(self) -> str:
+        """The host's name, without port."""
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: what of the address may stand in an error."""
+        return shown(urlsplit(self.url))
+
+
+def join(base: str, path: str, versions: tuple[str, ...] = ()) -> str:
+    """A base URL and what follows it.
+
+    Args:
+        base: With or without the API's version; its own query (`api-version`) stays.
+        path: May bring a query.
+        versions: Segments of which the address has one: the first is put in where the base ends with none.
+    """
+    parts, more = urlsplit(base), urlsplit(path)
+    root = parts.path.rstrip("/")
+    if versions and root.rpartition("/")[2] not in versions:
+        root = f"{root}/{versions[0]}"
+    query = "&".join(filter(None, (more.query, parts.query)))
+    return urlunsplit(parts._replace(path=f"{root}/{more.path}", query=query, fragment=""))
+
+
+def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Outgoing:
+    """The request for an answer; the provider's options are those below all others.
+
+    Raises:
+        ModelError: The address or the credential is missing or wrong, as the settings say it. Nothing was sent.
+    """
+    try:
+        below = resolve_options(provider.options, environment, where=f"providers.{provider.name}")
+        options = ask.options.over(below)
+        whole = replace(ask, options=options, extra=(*ask.extra, *options.extra_body.items()))
+        spoken = dialect(provider.dialect)
+        address, headers, secret = _outside(provider, environment)
+        request = spoken.write(whole, _target(provider, address))
+    except SettingsError as error:
+        raise ModelError(error.what, error.where, error.remedy) from error
+    return Outgoing(
+        method="POST",
+        url=join(address, request.path, spoken.versions),
+        headers=_merged(request.headers, headers),
+        body=request.body,
+        growing=request.growing,
+        secret=secret,
+        window=request.window,
+        unsent=request.unsent,
+    )
+
+
+def unsent(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The options that a request would not tell as they were set, each with the reason; `ask` has the provider's too."""
+    try:
+        address = address_of(provider, environment)
+    except SettingsError:
+        address = ""
+    return dialect(provider.dialect).write(ask, _target(provider, address)).unsent
+
+
+def models_request(provider: Provider, environment: Mapping[str, str]) -> Outgoing:
+    """The request for the list of models.
+
+    Raises:
+        ModelError: As `model_request` does.
+    """
+    try:
+        address, headers, secret = _outside(provider, environment)
+        spoken = dialect(provider.dialect)
+    except SettingsError as error:
+        raise ModelError(error.what, error.where, error.remedy) from error
+    accept = (("Accept", "application/json"),)
+    url = join(address, spoken.models_path, spoken.versions)
+    return Outgoing(method="GET", url=url, headers=_merged(accept, headers), secret=secret)
+
+
+def credential_place(provider: Provider) -> str:
+    """Where a provider's key comes from, for a remedy."""
+    if provider.in_keyring:
+        return "the key in the system's keyring, which f4 stores and forgets"
+    if provider.api_key is not None:
+        return f"providers.{provider.name}.api_key"
+    if provider.key_variable is not None:
+        return f"the environment variable {provider.key_variable}"
+    return f"providers.{provider.name}.api_key, which is not set"
+
+
+def _outside(
+    provider: Provider, environment: Mapping[str, str]
+) -> tuple[str, tuple[tuple[str, str], ...], Secret | None]:
+    address = address_of(provider, environment)
+    own = resolve_headers(provider.headers, environment, where=f"providers.{provider.name}.headers")
+    secret = credential(provider, environment)
+    demand_key(provider, address, own, secret)
+    fixed = (("User-Agent", "tui-host"), ("Accept-Encoding", "identity"))
+    every = dialect(provider.dialect).headers(secret, _target(provider, address))
+    return address, _merged((*fixed, *every), tuple(own.items())), secret
+
+
+def _target(provider: Provider, address: str) -> Target:
+    service = provider.name if provider.name in PRESETS else service_at(address)
+    return Target(provider=provider.name, service=service, api_version=provider.api_version or "")
+
+
+def _merged(first: tuple[tuple[str, str], ...], second: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Both, where a name of the second stands in for the same name of the first."""
+    names = {name.lower() for name, _ in second}
+    return (*(pair for pair in first if pair[0].lower() not in names), *second)

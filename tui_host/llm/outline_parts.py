@@ -1,0 +1,191 @@
+"""What every dialect needs to read a request as a tree: parts out of nodes, tools, and who said what."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from typing_extensions import override
+
+from tui_host.capture.json.spans import Node, spans
+from tui_host.llm.outline import USER, Outline, Part, PartKind, estimate_tokens, preview
+
+ROLES: Mapping[str, str] = {
+    "system": "host",
+    "developer": "host",
+    "user": USER,
+    "assistant": "model",
+    "model": "model",
+}
+"""Whom a message comes from, by the vendors' names for its role."""
+
+
+def members_of(root: Node) -> Iterator[tuple[str, str, Node]]:
+    """Key, name and value of an object's members; a name that stands twice has two keys."""
+    seen: Counter[str] = Counter()
+    for name, node in root.members:
+        seen[name] += 1
+        yield name if seen[name] == 1 else f"{name}#{seen[name]}", name, node
+
+
+class PartReader(ABC):
+    """Makes parts out of one body.
+
+    Args:
+        body: The exact bytes.
+        names: Server and tool for each name that the model sees.
+
+    Attributes:
+        walked: The members whose inside is looked at.
+        depth: How deep.
+    """
+
+    walked: ClassVar[tuple[str, ...]]
+    depth: ClassVar[int] = 8
+
+    def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
+        self.body = body
+        self._names = names
+        self._called: dict[str, str] = {}  # the tool's name by the call's id
+
+    @classmethod
+    def outline(cls, body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
+        """The tree; None if the body is no JSON object.
+
+        Args:
+            body: The exact bytes.
+            names: Server and tool for each name that the model sees.
+        """
+        root = spans(body, walk=cls.walked, depth=cls.depth)
+        if root is None or root.kind != "object":
+            return None
+        reading = cls(body, names)
+        return Outline(body=body, parts=tuple(reading.member(key, name, node) for key, name, node in members_of(root)))
+
+    @abstractmethod
+    def member(self, key: str, name: str, node: Node) -> Part:
+        """A member of the body."""
+
+    def part(self, node: Node, key: str, kind: PartKind, label: str = "") -> Part:
+        """A node as a part, with the beginning of what it says."""
+        return Part(
+            key=key,
+            kind=kind,
+            label=label or kind,
+            start=node.start,
+            end=node.end,
+            tokens=estimate_tokens(self.body[node.start : node.end]),
+            preview=preview(self.body, node),
+            says=(node.start, node.end),
+        )
+
+    def saying(self, part: Part, node: Node | None) -> Part:
+        """A part whose words stand in a node of their own; where there is none, it has no words."""
+        return replace(part, preview=self.shown(node), says=(0, 0) if node is None else (node.start, node.end))
+
+    def option(self, node: Node, key: str, name: str) -> Part:
+        """A member of the body that is neither tools nor messages."""
+        return replace(self.part(node, key, "option"), name=name)
+
+    def list_of(self, node: Node, key: str, kind: PartKind, children: tuple[Part, ...]) -> Part:
+        """The member that holds the tools, or the messages."""
+        return replace(self.part(node, key, kind), preview="", says=(0, 0), children=children)
+
+    def text(self, node: Node | None) -> str:
+        """What a string says."""
+        return node.text(self.body) if node is not None else ""
+
+    def shown(self, node: Node | None) -> str:
+        """The beginning of what a value says."""
+        return preview(self.body, node) if node is not None else ""
+
+    def origin_of(self, name: str) -> str:
+        """The server that a tool's name stands for."""
+        known = self._names.get(name)
+        return known[0] if known is not None else ""
+
+    def tools(self, elements: tuple[Node, ...], key: str, *, within: str, schema: tuple[str, ...]) -> tuple[Part, ...]:
+        """The tools of a list.
+
+        Args:
+            elements: Its elements.
+            key: The list's key.
+            within: The member that holds a tool's name, description and schema; the element itself where it has none.
+            schema: The names under which its schema may stand.
+        """
+        seen: Counter[str] = Counter()
+        found: list[Part] = []
+        for element in elements:
+            described = (element.get(within) if within else None) or element
+            name = self.text(described.get("name"))
+            seen[name] += 1
+            inner = f"{key}/{name}" if seen[name] == 1 else f"{key}/{name}#{seen[name]}"
+            found.append(self._tool(element, described, inner, name, schema))
+        return tuple(found)
+
+    def _tool(self, element: Node, described: Node, key: str, name: str, schema: tuple[str, ...]) -> Part:
+        origin = self.origin_of(name)
+        children: list[Part] = []
+        description = described.get("description")
+        if description is not None:
+            text = self.part(description, f"{key}/description", "text", "description")
+            children.append(replace(text, origin=origin))
+        form = next((node for each in schema if (node := described.get(each)) is not None), None)
+        if form is not None:
+            children.append(replace(self.part(form, f"{key}/schema", "schema"), origin=origin))
+        words = children[0].preview if description is not None else ""
+        whole = self.part(element, key, "tool")
+        return replace(whole, name=name, origin=origin, preview=words, children=tuple(children))
+
+    def call(self, node: Node, key: str, name: str, arguments: Node | None, wire_id: str = "") -> Part:
+        """A call that the model asked for; its id leads the result back to it."""
+        if wire_id:
+            self._called[wire_id] = name
+        part = replace(self.part(node, key, "call"), name=name, origin="model", wire_id=wire_id)
+        return self.saying(part, arguments)
+
+    def called(self, wire_id: str) -> str:
+        """The tool that a call's id asked for."""
+        return self._called.get(wire_id, "")
+
+    def result(self, node: Node, key: str, name: str, content: Node | None, wire_id: str = "") -> Part:
+        """What the model is told of one call."""
+        part = self.part(node, key, "result", "tool result")
+        return self.saying(replace(part, name=name, origin=self.origin_of(name), wire_id=wire_id), content)
+
+    def message(self, node: Node, key: str, role: str, children: list[Part], content: Node | None = None) -> Part:
+        """A message of the conversation, by what it is made of; `content` is what it says, if that is one text."""
+        words = next((f"{child.name} {child.preview}".strip() for child in children if child.preview), "")
+        part = replace(self.part(node, key, "message", role or "message"), origin=ROLES.get(role, ""))
+        part = self.saying(replace(part, children=tuple(children)), None if children else content)
+        return replace(part, preview=self.shown(content) or words)
+
+
+class ChatReader(PartReader):
+    """The same of a body whose tools are functions and whose messages are a list, as in Chat Completions.
+
+    Attributes:
+        origin: Whose results stand directly before, empty for nobody's.
+    """
+
+    def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
+        super().__init__(body, names)
+        self.origin = ""
+
+    @abstractmethod
+    def message_of(self, node: Node, key: str) -> Part:
+        """One message."""
+
+    @override
+    def member(self, key: str, name: str, node: Node) -> Part:
+        """A member of the body."""
+        if name == "tools" and node.kind == "array":
+            tools = self.tools(node.elements, key, within="function", schema=("parameters",))
+            return self.list_of(node, key, "tools", tools)
+        if name == "messages" and node.kind == "array":
+            children = tuple(self.message_of(inner, f"{key}/{n}") for n, inner in enumerate(node.elements))
+            return self.list_of(node, key, "messages", children)
+        return self.option(node, key, name)

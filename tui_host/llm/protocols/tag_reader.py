@@ -1,0 +1,413 @@
+"""Reads calls between tags out of an answer's text while it comes. Source: tool-protocols.md, section 1.
+
+The visible text never shows a part of a tag. A tag is a call where it begins a line (or stands behind another tag), outside
+code spans and code fences, and is followed by what its grammar demands; a fence that holds one call and nothing else is that call.
+Text behind a call waits: it is the answer's if another call follows, else the model has gone on as if it knew the result.
+Where another host's answer is read, which heeds neither words nor code around a call and shows what stands behind it, so does this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, Self, TypeAlias
+
+from typing_extensions import override
+
+from tui_host.llm.events import (
+    CallArguments,
+    CallMalformed,
+    CallStarted,
+    CutOff,
+    ModelEvent,
+    PartEnded,
+    QuestionAsked,
+    TextDelta,
+    TextRead,
+    ThinkingDelta,
+)
+from tui_host.llm.messages import ToolSpec
+from tui_host.llm.protocols.answer_fences import (
+    FENCE,
+    FENCE_BEGUN,
+    FENCE_END,
+    FENCE_END_MADE_OF,
+    LONGEST_BLANK,
+    MARKS,
+    Fence,
+)
+from tui_host.llm.protocols.block_end import Ending
+from tui_host.llm.protocols.call_grammar import Broken, Read, ReadCall, ReadQuestion, TagGrammar
+from tui_host.llm.protocols.pending_text import Line, slices
+from tui_host.llm.protocols.text_reader import TextReader
+from tui_host.llm.protocols.trailing_text import Behind
+
+_THINKING = ("thinking", "think")
+_MARK = re.compile(f"[<{MARKS}]")
+
+Mode: TypeAlias = Literal["text", "fence", "thinking", "block", "before answer", "answer", "answered", "over"]
+_Step: TypeAlias = list[ModelEvent] | None
+"""What a look at the held text gives; None: more must come before anything can be told."""
+
+
+class TagReader(TextReader):
+    """One answer's reader.
+
+    Args:
+        grammar: The tool protocol's.
+        tools: What the answer may ask for.
+    """
+
+    def __init__(self, grammar: TagGrammar, tools: Sequence[ToolSpec]) -> None:
+        super().__init__()
+        self._grammar = grammar
+        self._tools = tools
+        self._openings = tuple(f"<{tag}>" for tag in grammar.tags)
+        self._line = Line()
+        self._mode: Mode = "text"
+        self._thinking = ""  # the tag that will close it
+        self._told_apart = ""  # that tag, where the dialect's reader took it for thinking's
+        self._tag = ""  # of the block, or of the answer, that is being read
+        self._written: list[str] = []  # of the answer, by the model itself
+        self._fence = 0  # characters before the block, where it stands in a fence
+        self._code: Fence | None = None  # that is open
+        self._ending: Ending | None = None  # of the block, while it has not come
+        self._end = -1
+        self._calls = 0
+        self._is_anywhere = False
+        self._steps: Mapping[Mode, Callable[[], _Step]] = {
+            "text": self._in_text,
+            "fence": self._in_fence,
+            "thinking": self._in_thinking,
+            "block": self._in_block,
+            "before answer": self._before_answer,
+            "answer": self._in_answer,
+            "answered": self._answered,
+            "over": self._over,
+        }
+
+    def anywhere(self) -> Self:
+        """Itself, which from now on takes a tag for a call behind other words and in code as well, as other hosts do: they run such calls.
+
+        In thinking it does so where the grammar's hosts read that too.
+
+        What stands behind a call is said then: the host shows it, and tells it the model again.
+        """
+        self._is_anywhere = True
+        self._behind = Behind(is_said=True)
+        return self
+
+    @override
+    def _anew(self) -> Self:
+        reader = type(self)(self._grammar, self._tools)
+        return reader.anywhere() if self._is_anywhere else reader
+
+    @override
+    def _ended(self) -> Sequence[ModelEvent]:
+        self._ending = None
+        found = self._scan()
+        if self._mode in {"before answer", "answer"}:  # all of it was shown before its end did not come
+            self._held.cut(len(self._held.text))  # half a closing tag
+            self._end = -1
+            found += self._answered()
+        return found
+
+    @override
+    def _thought(self, event: ThinkingDelta) -> Sequence[ModelEvent]:
+        """Thinking of the text's head: read between its tags again where a call in it is run."""
+        if not self._is_anywhere or event.tag not in self._grammar.heard:
+            return [event]
+        found: list[ModelEvent] = []
+        if not self._told_apart:
+            found += self._took(_as_text(replace(event, text=f"<{event.tag}>")))
+            self._told_apart = f"</{event.tag}>"
+        return [*found, *(each for piece in slices(_as_text(event)) for each in self._took(piece))]
+
+    @override
+    def _came(self, piece: TextDelta) -> list[ModelEvent]:
+        closing, self._told_apart = self._told_apart, ""
+        found = self._took(replace(piece, text=closing)) if closing else []
+        return [*found, *self._took(piece)]
+
+    def _took(self, piece: TextDelta) -> list[ModelEvent]:
+        self._held.add(piece)
+        if self._ending is not None:
+            self._end = self._ending.feed(piece.text)
+            if self._end < 0:
+                return []
+            self._ending = None
+        return self._scan()
+
+    def _scan(self) -> list[ModelEvent]:
+        found: list[ModelEvent] = []
+        while self._ending is None and self._held.text:
+            step = self._steps[self._mode]()
+            if step is None:
+                break
+            found += step
+        return found
+
+    # Text.
+
+    def _in_text(self) -> _Step:
+        text = self._held.text
+        mark = _MARK.search(text)
+        place = mark.start() if mark is not None else len(text)
+        if place:
+            return self._say(place)
+        return self._at_tag(text) if text[0] == "<" else self._at_mark(text)
+
+    def _at_tag(self, text: str) -> _Step:
+        if not self._line.may_begin_tag:
+            return self._at_call(text, ()) if self._is_anywhere else self._say(1)
+        for tag in _THINKING:
+            if tag not in self._grammar.tags and text.startswith(f"<{tag}>"):
+                self._held.take(len(tag) + 2)
+                self._mode, self._thinking = "thinking", f"</{tag}>"
+                return []
+        made_up = self._grammar.results if self._calls and not self._is_anywhere else ()
+        if any(text.startswith(f"<{tag}>") for tag in made_up):
+            return self._over()
+        return self._at_call(text, (*_THINKING, *made_up))
+
+    def _at_call(self, text: str, others: Sequence[str]) -> _Step:
+        """A tag that is a call's, or may become one, or one of others."""
+        tag = next((tag for tag in self._grammar.tags if text.startswith(f"<{tag}>")), "")
+        if tag:
+            return self._at_block(text, tag)
+        is_beginning = any(f"<{tag}>".startswith(text) for tag in (*self._grammar.tags, *others))
+        return None if is_beginning and not self._is_final else self._say(1)
+
+    def _at_mark(self, text: str) -> _Step:
+        marks = len(text) - len(text.lstrip(text[0]))
+        if not self._line.is_blank or (marks < 3 and (len(text) > marks or self._is_final)):
+            return self._say(marks)
+        opening = (FENCE_BEGUN if self._is_anywhere else FENCE).match(text)
+        if opening is None:
+            if self._is_anywhere and "`" in text[marks:]:  # code within the line, behind which a call may stand
+                return self._say(marks)
+            return self._say(len(text)) if self._is_final or len(text) > LONGEST_BLANK else None
+        inside = text[opening.end() :]
+        tag = next((tag for tag in self._grammar.tags if inside.startswith(f"<{tag}>")), "")
+        if tag:
+            return self._at_block(inside, tag, fence=opening.end())
+        if any(each.startswith(inside) for each in self._openings) and self._may_wait(text):
+            return None
+        return self._in_code(opening.end())
+
+    def _may_wait(self, text: str) -> bool:
+        return not self._is_final and len(text) <= LONGEST_BLANK
+
+    def _in_code(self, size: int) -> _Step:
+        """What was held begins a fence that is code."""
+        said = self._say(size)
+        self._mode, self._code = "fence", Fence(_joined(said))
+        return said
+
+    # Blocks.
+
+    def _at_block(self, text: str, tag: str, fence: int = 0) -> _Step:
+        """The opening tag of a call, of which the text is the rest; in a fence behind so many characters."""
+        size = len(tag) + 2
+        begun, demanded = text[size:].lstrip(), self._grammar.tags[tag]
+        if not any(begun.startswith(each) for each in demanded):
+            if any(each.startswith(begun) for each in demanded) and self._may_wait(text):
+                return None
+            if not self._is_final or begun:
+                return self._in_code(fence) if fence else self._say(size)
+        element = f"<{self._grammar.streamed[tag]}>" if tag in self._grammar.streamed else ""
+        if element and begun.startswith(element) and not fence:
+            return self._begin_answer(tag, text.index(element) + len(element))
+        self._mode, self._tag, self._fence = "block", tag, fence
+        ending = self._grammar.ending(tag)
+        self._end = ending.feed(text[size:])
+        self._ending = ending if self._end < 0 and not self._is_final else None
+        return []
+
+    def _in_block(self) -> _Step:
+        tag, start = self._tag, self._fence + len(self._tag) + 2
+        text = self._held.text
+        if self._end < 0:
+            return self._unclosed(tag, text[start:])
+        end = start + self._end
+        if not self._fence:
+            return self._tell(self._read(text[start:end]), end)
+        closing = FENCE_END.match(text, end)
+        if closing is None and text[end:].strip(FENCE_END_MADE_OF):  # it holds more than the call
+            return self._in_code(self._fence)
+        is_whole = closing is not None and (closing.end() < len(text) or text.endswith("\n"))
+        if not is_whole and self._may_wait(text[end:]):
+            return None  # more ticks may follow
+        return self._tell(self._read(text[start:end]), closing.end() if closing is not None else len(text))
+
+    def _read(self, inside: str) -> Read:
+        return self._grammar.read(self._tag, inside.removesuffix(f"</{self._tag}>"), self._tools)
+
+    def _unclosed(self, tag: str, inside: str) -> _Step:
+        """The answer has ended within a block: a stop sequence may have taken its closing tag, and that alone."""
+        if self._fence and "\n```" in inside:
+            return self._in_code(self._fence)
+        size = len(self._held.text)
+        if self._stop == "length":
+            return self._tell(Broken(reason="the call was cut at the token limit"), size)
+        written, closing, _ = inside.partition(f"</{tag}>")  # it may stand in a string that never ends
+        read = self._grammar.read(tag, written, self._tools)
+        if closing:
+            return self._tell(read, self._fence + len(tag) + 2 + len(written) + len(closing))
+        if isinstance(read, Broken):
+            read = Broken(reason=f"there is no </{tag}> ({read.reason})")
+        return self._tell(read, size, closing=f"</{tag}>")
+
+    def _tell(self, read: Read, size: int, *, closing: str = "") -> list[ModelEvent]:
+        self._mode = "over"
+        if isinstance(read, Broken):
+            words = self._held.take(size)
+            self._calls += 1
+            if self._is_anywhere:
+                self._go_on()
+            return [*words, CallMalformed(reason=read.reason, start=words[0].start, end=words[-1].end)]
+        written, start, end = self._held.cut(size)
+        written = written.strip() + closing
+        if isinstance(read, ReadCall):
+            return self._call(read, written, start, end)
+        found: list[ModelEvent] = [TextRead(text=read.text, written=written, start=start, end=end)]
+        if isinstance(read, ReadQuestion):
+            found.append(QuestionAsked(options=read.options, start=start, end=end))
+        return found
+
+    def _call(self, read: ReadCall, written: str, start: int, end: int) -> list[ModelEvent]:
+        index = self._calls
+        self._calls += 1
+        self._go_on()
+        return [
+            CallStarted(index=index, wire_id="", name=read.name, start=start, end=end, written=written),
+            CallArguments(index=index, text=read.arguments, start=start, end=end),
+        ]
+
+    def _go_on(self) -> None:
+        """Behind a call, where more of them may stand."""
+        self._line.begin()
+        if self._thinking:
+            self._mode = "thinking"
+        elif self._grammar.several:
+            self._mode = "text" if self._code is None else "fence"
+
+    # The answer, where a tag holds it.
+
+    def _begin_answer(self, tag: str, size: int) -> list[ModelEvent]:
+        written, _, end = self._held.cut(size)
+        self._mode, self._tag, self._written = "before answer", tag, [written]
+        return [PartEnded(kind="text", start=end, end=end)]  # what was said before it is not the answer
+
+    def _before_answer(self) -> _Step:
+        """Its first line may be empty."""
+        text = self._held.text
+        if not text.strip() and self._may_wait(text):
+            return None
+        self._written.append(self._held.cut(len(text) - len(text.lstrip()))[0])
+        self._mode = "answer"
+        return []
+
+    def _in_answer(self) -> _Step:
+        """The answer's own text, up to the closing tag that is followed by the block's own or by a command."""
+        text = self._held.text
+        closing = f"</{self._grammar.streamed[self._tag]}>"
+        place = text.find(closing)
+        if place < 0:
+            return self._more_answer(text, len(text) - _beginning_of(closing, text))
+        followers = (f"</{self._tag}>", "<command>")
+        behind = text[place + len(closing) :].lstrip()
+        is_open = any(each.startswith(behind) for each in followers)
+        if behind.startswith(followers) or (self._is_final and is_open):
+            found = self._say(len(text[:place].rstrip()))
+            self._written.append(_joined(found))
+            rest = self._held.text
+            self._mode = "answered"
+            self._ending = Ending(f"</{self._tag}>")
+            self._end = self._ending.feed(rest)
+            self._ending = self._ending if self._end < 0 and not self._is_final else None
+            return found
+        if is_open and self._may_wait(text[place:]):
+            return self._more_answer(text, place)
+        return self._more_answer(text, place + len(closing))
+
+    def _more_answer(self, text: str, size: int) -> _Step:
+        """More of it, without white space that may be its last."""
+        kept = len(text[:size].rstrip())
+        found = self._say(kept if self._is_final or self._may_wait(text[kept:]) else size)
+        self._written.append(_joined(found))
+        return found or None
+
+    def _answered(self) -> list[ModelEvent]:
+        """All of the block has come: with a command that is never run, or without the closing tag."""
+        is_whole = self._end >= 0
+        rest, start, end = self._held.cut(self._end if is_whole else len(self._held.text))
+        self._mode = "over"
+        ending = "" if is_whole else self._missing(rest)
+        written = "".join((*self._written, rest.rstrip(), ending))
+        return [PartEnded(kind="text", start=start, end=end, written=written)]
+
+    def _missing(self, rest: str) -> str:
+        """The closing tags that a stop sequence or the end swallowed."""
+        inner = f"</{self._grammar.streamed[self._tag]}>"
+        return ("" if inner in rest else inner) + f"</{self._tag}>"
+
+    # Fences, thinking, and what comes behind a call.
+
+    def _in_fence(self) -> _Step:
+        """Code: nothing in it is a call, unless its host runs calls in code too."""
+        text = self._held.text
+        end = text.find("\n") + 1 or len(text)
+        tag = text.find("<", 0, end) if self._is_anywhere else -1
+        if tag == 0:
+            return self._at_call(text, ())
+        return self._say(end if tag < 0 else tag)
+
+    def _in_thinking(self) -> _Step:
+        """Nothing in it is a call, unless its host runs calls there too."""
+        text, tag = self._held.text, self._thinking[2:-1]
+        has_run = self._calls > 0 and not self._grammar.several
+        if self._is_anywhere and tag in self._grammar.heard and not has_run and not text.startswith(self._thinking):
+            place = text.find("<")
+            return self._at_call(text, (f"/{tag}",)) if place == 0 else self._say(place if place > 0 else len(text))
+        end = text.find(self._thinking)
+        kept = 0 if self._is_final or end >= 0 else _beginning_of(self._thinking, text)
+        found = self._say(end if end >= 0 else len(text) - kept)
+        if end >= 0:
+            self._held.take(len(self._thinking))
+            self._mode, self._thinking = "over" if has_run else "text", ""
+            self._line.begin()
+        return found or ([] if end >= 0 else None)
+
+    def _over(self) -> list[ModelEvent]:
+        """The answer has ended with its call: what the model goes on to write, it has made up; or no more of it is a call."""
+        self._mode = "over"
+        if self._is_anywhere:
+            return self._say(len(self._held.text))
+        text, start, end = self._held.cut(len(self._held.text))
+        return [CutOff(text=text, start=start, end=end)]
+
+    def _say(self, size: int) -> list[ModelEvent]:
+        found = self._held.take(size)
+        for piece in found:
+            self._line.add(piece.text)
+        if self._mode == "thinking":
+            return [ThinkingDelta(text=piece.text, start=piece.start, end=piece.end) for piece in found]
+        if self._mode == "fence" and self._code is not None and self._code.closes(_joined(found)):
+            self._mode, self._code = "text", None
+        return list(found)
+
+
+def _as_text(event: ThinkingDelta) -> TextDelta:
+    return TextDelta(text=event.text, start=event.start, end=event.end)
+
+
+def _joined(events: Sequence[ModelEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def _beginning_of(tag: str, text: str) -> int:
+    """How many characters at the text's end may become the tag."""
+    most = min(len(tag) - 1, len(text))
+    return next((size for size in range(most, 0, -1) if tag.startswith(text[-size:])), 0)

@@ -1,0 +1,230 @@
+"""What the tool protocols of plain text share: the prompt, the history in words, and where in it everything stands.
+
+No tool is told to the vendor's API: the system prompt teaches the grammar and lists the tools, results go back as a user's
+message. So they work with every model. Source: tool-protocols.md, section 1.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tui_host.llm.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.protocols.native import answered
+from tui_host.llm.protocols.tool_protocol import Injected, Prepared, Reader, Told
+from tui_host.llm.request_writing import Tools
+from tui_host.settings.templates import INSTRUCTIONS, TOOLS, with_sections
+
+
+@dataclass(slots=True)
+class Words:
+    """A text while it is put together, with the places of what matters in it."""
+
+    text: str = ""
+    injected: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+    told: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
+    own: tuple[int, int] | None = None
+
+    def add(self, text: str, injected: str = "") -> None:
+        """More of it; `injected` says what it is for, where the tool protocol puts it in."""
+        start = len(self.text)
+        self.text += text
+        if injected and text:
+            self.injected.append((start, len(self.text), injected))
+
+    def tell(self, call: str, text: str) -> None:
+        """A call's result."""
+        start = len(self.text)
+        self.text += text
+        self.told.append((call, start, len(self.text)))
+
+
+class Plain(ABC):
+    """A tool protocol of plain text.
+
+    Args:
+        template: The system prompt, with `{tools}` and `{instructions}` in it.
+    """
+
+    name: str
+    reads_resources: bool = False
+    stops: tuple[str, ...] = ()
+    envelope: str = ""
+    """What ends a result, where it stands between tags."""
+
+    def __init__(self, template: str) -> None:
+        self._template = template
+
+    @abstractmethod
+    def reader(self, tools: Sequence[ToolSpec]) -> Reader:
+        """A reader for one answer."""
+
+    @abstractmethod
+    def tool_list(self, tools: Sequence[ToolSpec]) -> str:
+        """The tools as the prompt lists them."""
+
+    @abstractmethod
+    def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
+        """A call in the protocol's grammar, for one that was asked for in another."""
+
+    @abstractmethod
+    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
+        """The results of one step, as the model is told them."""
+
+    def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
+        """A tool as its calls name it."""
+        del tools
+        return name
+
+    def command(self, message: Message) -> str:
+        """None, where the grammar has no place for one."""
+        del message
+        return ""
+
+    @abstractmethod
+    def form(self, tool: ToolSpec | None) -> str:
+        """The exact form of a call, for this tool or any."""
+
+    def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
+        """The conversation in words; the first message is the prompt."""
+        system = self._system(messages, tools)
+        written = [_Written("system", system)]
+        for message in answered(messages):
+            if message.role == "assistant":
+                written.append(_Written("assistant", Words(), message))
+                self._assistant(message, written[-1], tools)
+            elif message.role != "system":
+                before = written[-1].of
+                if written[-1].role == "user":  # some providers want user and model to take turns
+                    written[-1].words.add("\n\n")
+                else:
+                    written.append(_Written("user", Words(), message))
+                self._from_user(message, written[-1], tools, before)
+        return Prepared(
+            messages=tuple(each.message() for each in written),
+            stop_sequences=self.stops,
+            injected=tuple(
+                Injected(message=number, start=start, end=end, words=what)
+                for number, each in enumerate(written)
+                for start, end, what in each.words.injected
+            ),
+            own=None if system.own is None else Injected(message=0, start=system.own[0], end=system.own[1], words=""),
+            told=tuple(
+                Told(call=call, message=number, start=start, end=end, note=self._note(each.words.text[start:end]))
+                for number, each in enumerate(written)
+                for call, start, end in each.words.told
+            ),
+        )
+
+    def _note(self, result: str) -> str:
+        """A result goes as it is; one that could end its own envelope is worth a word."""
+        return f"contains {self.envelope}, which ends a result" if self.envelope and self.envelope in result else ""
+
+    def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
+        """One message of the role `tool`: it is put into words when it is sent, so a session may change its protocol."""
+        return (Message(role="tool", parts=tuple(results), turn=turn),) if results else ()
+
+    def answer(self, message: Message) -> str | None:
+        """What a tag gave as the answer, else the text."""
+        texts = [part for part in message.parts if isinstance(part, Text)]
+        given = [part for part in texts if part.written]
+        return "".join(part.text for part in given or texts) or None
+
+    def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
+        """What was wrong, the exact form, and that nothing was run."""
+        named = next((tool for tool in tools if _names(reasons, self.spoken(tool.name, (tool,)))), None)
+        wrong = "; ".join(dict.fromkeys(reasons))
+        return f"Your call could not be read: {wrong}. Nothing of it was run. The exact form is:\n\n{self.form(named)}"
+
+    def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
+        """What the person said, behind this message of the conversation (None: as the first); some put it into a frame."""
+        del before, tools
+        words.add(text)
+
+    def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Words:
+        own = "\n\n".join(_text(message.parts) for message in messages if message.role == "system")
+        words = Words()
+        template = with_sections(self._template, resources=any(tool.resources is not None for tool in tools))
+        template = template if INSTRUCTIONS in template else f"{INSTRUCTIONS}\n\n{template}"
+        if not own:
+            template = template.replace(INSTRUCTIONS, "")
+        rest = template.strip()
+        while rest:
+            at = {each: place for each in (TOOLS, INSTRUCTIONS) if (place := rest.find(each)) >= 0}
+            if not at:
+                words.add(rest, "teaches the tool protocol")
+                break
+            next_one = min(at, key=lambda each: at[each])
+            before, _, rest = rest.partition(next_one)
+            words.add(before, "teaches the tool protocol")
+            if next_one == TOOLS:
+                known = tools if isinstance(tools, Tools) else Tools(tools)
+                words.add(known.text(self.name, self.tool_list), "lists the tools")
+            else:
+                words.own = (len(words.text), len(words.text) + len(own))
+                words.add(own)
+        return words
+
+    def _from_user(
+        self, message: Message, written: _Written, tools: Sequence[ToolSpec], before: Message | None
+    ) -> None:
+        results = [part for part in message.parts if isinstance(part, ToolResult)]
+        if results:
+            self.result_words(written.words, results, tools)
+        elif message.source == "host":
+            written.words.add(_text(message.parts), "a word of the host")
+        else:
+            self.user_words(written.words, _text(message.parts), before, tools)
+        parts = [*message.parts, *(part for result in results for part in result.content)]
+        written.more += [part for part in parts if isinstance(part, Image)]
+
+    def _assistant(self, message: Message, written: _Written, tools: Sequence[ToolSpec]) -> None:
+        """The model's own words, up to the end of its last call."""
+        words = written.words
+        for part in message.parts:
+            if isinstance(part, Thinking):
+                written.before.append(part)
+            elif isinstance(part, Text):
+                words.add(part.written or part.text)
+            elif isinstance(part, ToolCall):
+                before = "" if not words.text or words.text.endswith("\n") else "\n"
+                words.add(before + (part.written or self.call_words(part, tools)))
+
+
+@dataclass(slots=True)
+class _Written:
+    """A message while it is written."""
+
+    role: Role
+    words: Words
+    of: Message | None = None
+    before: list[Part] = field(default_factory=list[Part])
+    more: list[Part] = field(default_factory=list[Part])
+
+    def message(self) -> Message:
+        parts = (*self.before, Text(text=self.words.text), *self.more)
+        return Message(
+            role=self.role,
+            parts=parts,
+            stop=self.of.stop if self.of is not None else None,
+            turn=self.of.turn if self.of is not None else 0,
+            source="host" if self.of is None or self.of.role == "tool" else self.of.source,
+        )
+
+
+def result_text(result: ToolResult) -> str:
+    """A result in words, which name its images; those stand behind the text of the same message."""
+    texts = [block.text for block in result.content if isinstance(block, Text)]
+    images = [f"[image: {block.media_type}]" for block in result.content if isinstance(block, Image)]
+    return "\n\n".join(texts or images)
+
+
+def _names(reasons: Sequence[str], name: str) -> bool:
+    whole = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+    return any(whole.search(reason) for reason in reasons)
+
+
+def _text(parts: Sequence[object]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Text))

@@ -1,0 +1,251 @@
+"""What providers say when something is wrong, in all the forms they say it in. Source: llm-dialects.md, section 10."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from tui_host.capture.json.spans import read_json
+from tui_host.errors import JSON, ModelError
+from tui_host.llm.events import Failed
+
+MOST_WORDS = 1000
+_SHOWN = 500
+_DIGITS = 3
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SPENT = ("insufficient_quota", "credit_balance", "spend", "billing", "balance", "PerDay")
+_TOO_LONG = re.compile(
+    r"context.{0,20}(length|window|size|limit|overflow)|exceed_context|maximum (context|prompt)|too many tokens"
+    r"|(prompt|input)( is|\b.{0,10}) too (long|large)|exceeds the maximum number of tokens|exceeded model token limit"
+    r"|range of input length|reduce the length of the|prompt.{0,10}超长",
+    re.IGNORECASE,
+)
+"""Every vendor's code or words for a conversation that is longer than the model reads."""
+_STATUSES: Mapping[str, int] = {
+    "overloaded_error": 529,
+    "engine_overloaded_error": 529,
+    "overloaded": 529,
+    "server_is_overloaded": 503,
+    "slow_down": 503,
+    "unavailable": 503,
+    "service_unavailable": 503,
+    "service_unavailable_error": 503,
+    "deadline_exceeded": 504,
+    "timeout_error": 504,
+    "api_error": 500,
+    "internal": 500,
+    "internal_error": 500,
+    "internal_server_error": 500,
+    "server_error": 500,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "resource_exhausted": 429,
+    "too_many_requests": 429,
+    "insufficient_quota": 429,
+}
+"""The status that a refusal with this code has, for errors inside a 200. Source: llm-dialects.md, sections 2 to 7."""
+_BUSY = re.compile(r"overloaded|server busy|too many requests", re.IGNORECASE)
+"""What they say that have no code for it (Ollama)."""
+_RATE = re.compile(r"rate.?limit|per min", re.IGNORECASE)
+OVERFLOW = "context overflow"
+SHORTER = (
+    "the conversation is longer than the model reads: start a new session, offer fewer tools, or choose another model"
+)
+
+
+def fault_in(value: JSON) -> tuple[str, str] | None:
+    """The provider's words and its code for an error, if a JSON value is one."""
+    if isinstance(value, list) and value:
+        return fault_in(value[0])
+    if not isinstance(value, dict):
+        return None
+    if value.get("error"):
+        return _of(value["error"])
+    if "choices" in value and value.get("object") != "error":
+        return None
+    words = value.get("message") or value.get("detail") or value.get("errors")
+    return (_words(words), _code(value)) if isinstance(words, str | list) else None
+
+
+def fault_words(body: bytes) -> tuple[str, str]:
+    """The provider's words and its code out of a body that is an error, of whatever form."""
+    text = body[: 4 * _SHOWN].decode("utf-8", "replace").strip()
+    try:
+        found = fault_in(read_json(body)) if body else None
+    except ValueError:
+        found = None
+    return found or (text[:_SHOWN], "")
+
+
+def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
+    """A response that is not a success, as an error: the provider's own words, our remedy."""
+    words, code = fault_words(body)
+    head = {name.lower(): value for name, value in headers}
+    if 300 <= status < 400:
+        there = _origin(head.get("location", ""))
+        return ModelError(
+            f"{status}: redirected to {there}", remedy=f"set base_url to {there} if that is right", status=status
+        )
+    named = f" {code}" if code and code not in words else ""
+    what = f"{status}{named}: {words}" if words else f"{status}{named}, without a word"
+    wait = wait_seconds(head)
+    if is_overflow(status, f"{code} {words}"):
+        return ModelError(f"{OVERFLOW}: {what}"[:MOST_WORDS], remedy=SHORTER, status=status)
+    return ModelError(
+        what[:MOST_WORDS],
+        remedy=_remedy(status, f"{code} {words}", wait),
+        status=status,
+        retry_after=wait,
+        passes=_passes(status, f"{code} {words}", head.get("x-should-retry", "")),
+    )
+
+
+def failure(fault: Failed | None) -> ModelError:
+    """An error inside an answer, with the provider's code for it; None for one without a word."""
+    if fault is None:
+        return ModelError("the provider ended the answer with an error", remedy="try again")
+    what = fault.message if fault.vendor in fault.message else f"{fault.vendor}: {fault.message}"
+    if is_overflow(400, what):
+        return ModelError(f"{OVERFLOW}: {what}"[:MOST_WORDS], remedy=SHORTER)
+    status = _status_of(fault)
+    passes = _passes(status, what, "")
+    return ModelError(what[:MOST_WORDS], remedy=_remedy(status, what, None) if passes else "try again", passes=passes)
+
+
+def _status_of(fault: Failed) -> int:
+    """The status that an error inside a 200 would have had as a refusal; 200 for one that nothing is known of."""
+    code = fault.vendor.lower()
+    if code.isdecimal() and len(code) == _DIGITS:
+        return int(code)
+    return _STATUSES.get(code) or (529 if _BUSY.search(fault.message) else 200)
+
+
+def is_overflow(status: int, words: str) -> bool:
+    """Whether the conversation is longer than the model reads, by the provider's code and words."""
+    may_be = status in {400, 413, 422} or status >= 500
+    return may_be and _TOO_LONG.search(words) is not None and _RATE.search(words) is None
+
+
+def _passes(status: int, words: str, word: str) -> bool:
+    """Whether a refusal may be over in a while; `word` is the provider's own on that, which wins."""
+    if word in {"true", "false"}:
+        return word == "true"
+    return (status in {408, 429} or status >= 500) and not _is_spent(status, words)
+
+
+def _is_spent(status: int, words: str) -> bool:
+    return status == 402 or (status == 429 and any(word in words for word in _SPENT))
+
+
+def wait_seconds(head: Mapping[str, str]) -> float | None:
+    """How long the provider asks to wait, by its headers (names in lower case)."""
+    milliseconds = _number(head.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    after = head.get("retry-after", "").strip()
+    seconds = _number(after)
+    if seconds is None and after:
+        seconds = _until(after, head)
+    return seconds if seconds is not None else _until_reset(head)
+
+
+def _until_reset(head: Mapping[str, str]) -> float | None:
+    """The longest wait for a limit that is used up: OpenAI tells how long, Anthropic when."""
+    waits = [
+        _duration(head.get(f"x-ratelimit-reset-{what}", ""))
+        for what in ("requests", "tokens")
+        if head.get(f"x-ratelimit-remaining-{what}", "0") == "0"
+    ] + [
+        _until(head.get(f"anthropic-ratelimit-{what}-reset", ""), head)
+        for what in ("requests", "tokens", "input-tokens", "output-tokens")
+        if head.get(f"anthropic-ratelimit-{what}-remaining", "0") == "0"
+    ]
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _until(then: str, head: Mapping[str, str]) -> float | None:
+    """Seconds from the response's own date to a date, of HTTP's form or RFC 3339's; None where they are not both told."""
+    if not then or "date" not in head:
+        return None
+    from email.utils import parsedate_to_datetime  # brings much, for a rare header
+
+    try:
+        when = datetime.fromisoformat(then) if then[:1].isdigit() else parsedate_to_datetime(then)
+        return max(0.0, (when - parsedate_to_datetime(head["date"])).total_seconds())
+    except (ValueError, TypeError):
+        return None  # no date that can be read, so nothing is known
+
+
+def _of(fault: JSON) -> tuple[str, str]:
+    if isinstance(fault, dict):
+        words = fault.get("message") or fault.get("msg") or fault.get("detail") or fault.get("error") or ""
+        text = _words(words) if words else ", ".join(f"{name} {value}" for name, value in fault.items())
+        generation = fault.get("failed_generation")
+        if isinstance(generation, str) and generation:
+            text = f"{text} The model wrote: {generation}"
+        return text[:MOST_WORDS], _code(fault)
+    return _words(fault), ""
+
+
+def _words(words: JSON) -> str:
+    if isinstance(words, str):
+        return words.strip()[:MOST_WORDS]
+    if isinstance(words, Sequence):
+        return "; ".join(_words(word) for word in words)[:MOST_WORDS]
+    if isinstance(words, dict):
+        place = words.get("loc")
+        where = ".".join(str(step) for step in place) if isinstance(place, list) else ""
+        text = words.get("msg") or words.get("message")
+        if isinstance(text, str):
+            return f"{where}: {text}" if where else text
+    return str(words)[:MOST_WORDS]
+
+
+def _code(fault: Mapping[str, JSON]) -> str:
+    status = fault.get("status")
+    if isinstance(status, str) and status.isupper():  # Gemini's word; its `code` is the status in figures
+        return status[:100]
+    for name in ("code", "type"):
+        code = fault.get(name)
+        if isinstance(code, str) and code:
+            return code[:100]
+        if isinstance(code, int) and not isinstance(code, bool):
+            return str(code)
+    return ""
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < 10**9 else None
+
+
+def _duration(text: str) -> float | None:
+    pieces = _DURATION.findall(text)
+    return sum(float(number) * _SECONDS[unit] for number, unit in pieces) if pieces else None
+
+
+def _origin(location: str) -> str:
+    try:
+        parts = urlsplit(location)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "somewhere that is no URL"
+    return f"{parts.scheme}://{parts.hostname}{port}" if parts.hostname else "another path"
+
+
+def _remedy(status: int, words: str, wait: float | None) -> str:
+    if status in {401, 403}:
+        return "check the credential"
+    if _is_spent(status, words):
+        return "the account's credit or quota is used up"
+    if status == 404:
+        return "check the model's name, and whether the base URL lacks /v1 or has it twice"
+    if status in {408, 429} or status >= 500:
+        return f"try again in {wait:.0f} s" if wait else "try again in a while"
+    return "look at the request: in the inspector, or by tui-host sessions show last"

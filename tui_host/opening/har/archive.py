@@ -1,0 +1,272 @@
+"""HTTP archives, as browsers and mitmproxy write them. Source: HAR 1.2; mitmproxy's `savehar`.
+
+An archive may be of any size: it is read entry by entry. What it keeps of a body has been decoded, and has come at once: so has what
+is made of it. Exchanges that are neither with a model nor with an MCP server are left out, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+
+from tui_host.capture.frames.correlator import Correlator
+from tui_host.capture.http.exchange_end import Ending
+from tui_host.capture.http.http_frames import HttpFrames, is_rpc
+from tui_host.capture.http.observer import BODY_LIMIT
+from tui_host.capture.json.elements import BrokenError, after_space, members
+from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.record import MISSING, Draft, Head
+from tui_host.errors import JSON
+from tui_host.opening.drafts import (
+    MOST,
+    File,
+    Gathered,
+    Moment,
+    Notes,
+    Seen,
+    line_of,
+    read_value,
+)
+from tui_host.opening.exchange_assembly import NO_BYTES, NO_STREAM, NOT_KNOWN
+from tui_host.opening.har.har_entries import creator, in_order
+from tui_host.opening.har.har_messages import (
+    Event,
+    body_came,
+    body_sent,
+    content_type,
+    events_came,
+    headers,
+    is_left_out,
+    is_put_back,
+    is_text_counted,
+    number_of,
+    text_of,
+)
+from tui_host.opening.wire_detection import Wires
+from tui_host.settings.presets import service_at
+from tui_host.settings.urls import parts_of
+
+_NAME = 60
+_BODILESS = frozenset({204, 304})
+_ROUNDED_NS = 5_000_000
+"""By so much an end may come out late, which is the sum of a start and up to six times that are each rounded."""
+_APART = "mitmproxy"
+"""Who writes so counts the time to connect besides: it may have passed before the exchange began. Source: `savehar`."""
+_OF_TEXT = "playwright"
+"""Who writes so tells of a body the size of its text, be that what came or what a browser has made of it."""
+_YEAR_NS = 366 * 86_400 * 1_000_000_000
+
+OTHERS = "exchanges with neither a model nor an MCP server"
+UNREAD = "entries that cannot be read"
+SOCKETS = "WebSocket conversations"
+
+
+def recognise(file: File) -> bool:
+    """Whether it is an archive: an object that begins with `log`, or has little before it."""
+    data = file.data
+    at = after_space(data, 0)
+    if data[at : at + 1] != b"{":
+        return False
+    try:
+        for count, (key, value) in enumerate(members(data, at)):
+            if key == b"log":
+                return data[value : value + 1] == b"{"
+            if count > 3:
+                break
+    except BrokenError:
+        return False
+    return False
+
+
+def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
+    """What the archive has of models and MCP servers, in the order of time.
+
+    Raises:
+        TuiHostError: It has no entry, or is broken before the first.
+    """
+    notes.progress.expected += len(file.data)
+    peers = _Peers(wires, notes, file)
+    waiting: list[tuple[int, int, Seen]] = []  # what an exchange still has to come while the next one begins
+    number = 0
+    for started, start, end in in_order(file, notes):
+        while waiting and waiting[0][0] < started.ns + _rounded_ns(waiting[0][2]):
+            yield _no_later(heappop(waiting)[2], started)
+        notes.progress.advance(end - start)
+        value = read_value(file.data[start:end], is_shallow=True) if end - start <= 2 * MOST else None
+        if not isinstance(value, Mapping):
+            notes.leave_out(UNREAD, file.name, lambda start=start: f"line {line_of(file.data, start)}, byte {start}")
+            continue
+        for seen in peers.exchange(value, started):
+            number += 1
+            heappush(waiting, (seen.at.ns, number, seen))
+    while waiting:
+        yield heappop(waiting)[2]
+
+
+def _rounded_ns(seen: Seen) -> int:
+    return _ROUNDED_NS if seen.draft.direction == "in" and seen.at.is_told else 0
+
+
+def _no_later(seen: Seen, next_: Moment) -> Seen:
+    """What came before the next exchange began, which may be the next of its own talk."""
+    return seen if seen.at.ns <= next_.ns else replace(seen, at=next_)
+
+
+class _Peers:
+    """Tells whose exchange an entry is, and makes its records."""
+
+    def __init__(self, wires: Wires, notes: Notes, file: File) -> None:
+        self._name = file.name
+        by = creator(file)
+        self._before = () if by.startswith(_APART) else ("blocked", "dns", "connect")
+        self._counts_text = by.lower().startswith(_OF_TEXT)
+        self._wires = wires
+        self._notes = notes
+        self._gathered = Gathered(notes)
+        self._connections: dict[str, tuple[str, Correlator]] = {}
+
+    def exchange(self, entry: Mapping[str, JSON], started: Moment) -> list[Seen]:
+        """The records of an entry; none if it is neither a model's nor an MCP server's."""
+        if entry.get("_webSocketMessages"):
+            self._notes.leave_out(SOCKETS, self._name)
+            return []
+        request, response = mapping(entry.get("request")), mapping(entry.get("response"))
+        url, method = text_of(request.get("url")), text_of(request.get("method")).upper()
+        sent, events = body_sent(request), events_came(entry)
+        came = b"".join(each.data for each in events) or body_came(response, counts_text=self._counts_text)
+        if self._is_mcp(
+            method, url, sent, came
+        ):  # first: servers also take messages where a model does, as `/messages`
+            connection, correlator = self._connection(url, sent)
+            draft = Draft(wire="mcp", kind="request", peer=_peer(url), connection=connection)
+            frames = correlator
+        elif method == "POST" and self._wires.dialect_at(url):
+            draft = Draft(wire="llm", kind="request", peer=_peer(url))
+            frames = None
+        else:
+            self._notes.leave_out(OTHERS, self._name)
+            return []
+        head = Head(method=method, url=url, headers=headers(request))
+        draft = replace(draft, direction="out", exchange=self._notes.new_exchange())
+        missing = MISSING if method == "POST" and is_left_out(request, "postData", request.get("bodySize")) else None
+        whole = replace(draft, head=head, data=sent[:BODY_LIMIT], malformed=missing)
+        pieces = events or ([Event(came, 0)] if came else [])
+        return self._records(entry, whole, pieces, started, frames)
+
+    def _records(
+        self,
+        entry: Mapping[str, JSON],
+        request: Draft,
+        pieces: Sequence[Event],
+        started: Moment,
+        correlator: Correlator | None,
+    ) -> list[Seen]:
+        gathered = self._gathered
+        response = mapping(entry.get("response"))
+        sent_at, head_at, end_at = _times(entry, started, self._before)
+        gathered.at = sent_at
+        gathered.append(request)
+        bare = replace(request, head=None, data=b"", malformed=None)
+        frames = None if correlator is None else HttpFrames(gathered, correlator, bare)
+        if frames is not None and request.head is not None and request.head.method == "POST":
+            frames.sent(request.data)
+        answer = replace(bare, direction="in")
+        status = _size(response.get("status"))
+        gathered.at = head_at
+        if status:
+            head = Head(status=status, headers=(*_lacking(entry, pieces), *headers(response)))
+            gathered.append(replace(answer, kind="response", head=head))
+            if frames is not None:
+                frames.answered(status, content_type(response), None)
+        size = 0
+        for piece in pieces:
+            gathered.at = _came_at(piece, gathered.at, end_at)
+            data = piece.data[: max(BODY_LIMIT - size, 0)]
+            size += len(piece.data)
+            if data:
+                gathered.append(replace(answer, kind="chunk", data=data))
+            if data and frames is not None:
+                frames.received(data)
+        gathered.at = max(gathered.at, end_at, key=lambda at: at.ns)
+        if frames is not None:
+            frames.finished(whole=True)
+        ending = _ending(response, b"".join(each.data for each in pieces), status)
+        gathered.append(replace(answer, kind=ending.kind, data=ending.to_bytes()))
+        return gathered.take()
+
+    def _is_mcp(self, method: str, url: str, sent: bytes, came: bytes) -> bool:
+        if method == "POST":
+            return is_rpc(sent) and isinstance(read_value(sent), Mapping | list)
+        return _endpoint(url) in self._connections or (method == "GET" and came.startswith(b"event: endpoint"))
+
+    def _connection(self, url: str, sent: bytes) -> tuple[str, Correlator]:
+        """The connection of an endpoint; one begins with each `initialize`."""
+        endpoint = _endpoint(url)
+        if endpoint not in self._connections or b'"initialize"' in sent:
+            self._connections[endpoint] = self._notes.new_connection(_peer(url)), Correlator()
+        return self._connections[endpoint]
+
+
+def _lacking(entry: Mapping[str, JSON], pieces: Sequence[Event]) -> Sequence[tuple[str, str]]:
+    """What of an answer the archive does not have, in the words for it."""
+    if events_came(entry):
+        return ((NOT_KNOWN, NO_STREAM),)
+    is_changed = any(is_put_back(mapping(entry.get("response")), each.data) for each in pieces)
+    return ((NOT_KNOWN, NO_BYTES),) if is_changed else ()
+
+
+def _came_at(event: Event, last: Moment, end: Moment) -> Moment:
+    """When an event came: as is told, not before what stands before it; else with the end."""
+    return Moment(max(event.ns, last.ns)) if event.ns else max(last, end, key=lambda at: at.ns)
+
+
+def _ending(response: Mapping[str, JSON], body: bytes, status: int) -> Ending:
+    if not status:
+        return Ending(reason="failed", error=text_of(response.get("_error")) or "no response came")
+    told = mapping(response.get("content")).get("size")
+    came = len(body)
+    size = came if is_text_counted(response, body) else max(came, _size(told))
+    if "event-stream" in content_type(response):
+        told = None  # browsers tell 0 of one that they have not kept
+    is_missing = status not in _BODILESS and not came and is_left_out(response, "content", told)
+    return Ending(reason=MISSING if is_missing else "complete", size=size, kept=min(came, BODY_LIMIT))
+
+
+def _times(entry: Mapping[str, JSON], started: Moment, before: Sequence[str]) -> tuple[Moment, Moment, Moment]:
+    """When the request was sent, when the head of the answer came, when its end.
+
+    An archive that has none of these, or -1, or nothing but 0, as what other logs were made into has, does not tell how long it took.
+
+    Args:
+        entry: The exchange.
+        started: When it began.
+        before: The timings that passed from then until the request was sent; if there are any, its `time` holds nothing else.
+    """
+    timings = mapping(entry.get("timings"))
+    sent_ns = started.ns + sum(_ns(timings.get(name)) for name in before)
+    waited, came = _ns(timings.get("wait")), _ns(timings.get("receive"))
+    head_ns = sent_ns + _ns(timings.get("send")) + waited
+    end_ns = max(head_ns + came, started.ns + _ns(entry.get("time")) if before else 0)
+    is_head_told, is_end_told = started.is_told and waited > 0, started.is_told and end_ns > sent_ns
+    return Moment(sent_ns, started.is_told), Moment(head_ns, is_head_told), Moment(end_ns, is_end_told)
+
+
+def _ns(milliseconds: JSON) -> int:
+    found = number_of(milliseconds)
+    return int(found * 1e6) if 0 < found < _YEAR_NS / 1e6 else 0
+
+
+def _size(value: JSON) -> int:
+    found = number_of(value)
+    return int(found) if 0 < found < 1 << 62 else 0
+
+
+def _endpoint(url: str) -> str:
+    return url.partition("?")[0].partition("#")[0]
+
+
+def _peer(url: str) -> str:
+    """What the other side is called: the preset whose service it is, else its host."""
+    place = parts_of(url).netloc.rpartition("@")[2]
+    return service_at(url) or place[:_NAME] or "unknown"

@@ -1,0 +1,170 @@
+"""The requests and responses of an HTTP archive: their headers, and the bytes of their bodies. Source: HAR 1.2; mitmproxy's `savehar`.
+
+An archive holds a body as text, or in base64. mitmproxy reads what names no charset as Latin-1, browsers as windows-1252, event streams
+too, which are UTF-8 by definition: each character of such a text is a byte.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tui_host.capture.json.narrowing import items, mapping, short
+from tui_host.capture.record import value_of
+from tui_host.errors import JSON
+from tui_host.opening.drafts import LATEST_NS
+
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+_BEYOND = 1 << 64
+_BREAK = re.compile(r"\r\n|\r|\n")
+"""Ends a line of a stream of events."""
+_EVENTS = "text/event-stream"
+_ALWAYS_UTF8 = frozenset({_EVENTS, "application/json", "application/x-ndjson"})
+_HIGH = {byte: bytes([byte]).decode("cp1252", "ignore") for byte in range(0x80, 0xA0)}
+_WINDOWS = {ord(high): byte for byte, high in _HIGH.items() if high} | {byte: "\u0100" for byte in _HIGH if _HIGH[byte]}
+"""What windows-1252 has where Latin-1 has control characters, as the byte that it is; these five it shares. Source: WHATWG Encoding."""
+
+
+def body_sent(request: Mapping[str, JSON]) -> bytes:
+    """The body of a request."""
+    post = mapping(request.get("postData"))
+    return _bytes(
+        post, content_type(request) or text_of(post.get("mimeType")).lower(), (number_of(request.get("bodySize")),)
+    )
+
+
+def body_came(response: Mapping[str, JSON], *, counts_text: bool = False) -> bytes:
+    """The body of a response, decoded.
+
+    Args:
+        response: The response.
+        counts_text: Whoever wrote the archive counted the bytes of its own text, not those that came.
+    """
+    content = mapping(response.get("content"))
+    size = number_of(content.get("size"))
+    whole = size + number_of(content.get("compression"))  # some take it for the packed size
+    media = content_type(response) or text_of(content.get("mimeType")).lower()
+    return _bytes(content, media, () if counts_text and media.strip() == _EVENTS else (size, whole))
+
+
+def is_put_back(response: Mapping[str, JSON], came: bytes) -> bool:
+    """Whether a body's bytes are not those of its text in the archive, but what that text was read from."""
+    content = mapping(response.get("content"))
+    is_text = text_of(content.get("encoding")).lower() != "base64"
+    return bool(came) and is_text and text_of(content.get("text")).encode("utf-8", "surrogatepass") != came
+
+
+def is_text_counted(response: Mapping[str, JSON], came: bytes) -> bool:
+    """Whether the size that is told is that of the text in the archive, and not of the bytes that this was read from."""
+    content = mapping(response.get("content"))
+    text = text_of(content.get("text")).encode("utf-8", "surrogatepass")
+    return is_put_back(response, came) and number_of(content.get("size")) == len(text)
+
+
+class Event(NamedTuple):
+    """An event of a stream, as a browser keeps it.
+
+    Attributes:
+        data: The bytes that say it: put together anew.
+        ns: When it came; 0 where that is not told.
+    """
+
+    data: bytes
+    ns: int
+
+
+def events_came(entry: Mapping[str, JSON]) -> Sequence[Event]:
+    """The events of a stream of which the archive has no text: browsers keep them beside it. Source: Chrome's `_eventSourceMessages`."""
+    if mapping(mapping(entry.get("response")).get("content")).get("text"):
+        return ()
+    return [_event(each) for each in map(mapping, items(entry.get("_eventSourceMessages"))) if "data" in each]
+
+
+def _event(told: Mapping[str, JSON]) -> Event:
+    name, identity = (_BREAK.sub(" ", text_of(told.get(key))) for key in ("eventName", "eventId"))
+    lines = [f"event: {name}"] if name not in {"", "message"} else []
+    lines += [f"id: {identity}"] if identity else []
+    lines += [f"data: {line}" for line in _BREAK.split(text_of(told["data"]))]
+    seconds = number_of(told.get("time"))
+    ns = int(seconds * 1e9) if 0 < seconds < LATEST_NS / 1e9 else 0
+    return Event("\n".join([*lines, "", ""]).encode("utf-8", "surrogatepass"), ns)
+
+
+def headers(message: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
+    """The headers that have a name."""
+    found = map(mapping, items(message.get("headers")))
+    return tuple((text_of(each.get("name")), text_of(each.get("value"))) for each in found if text_of(each.get("name")))
+
+
+def content_type(message: Mapping[str, JSON]) -> str:
+    """What its header says that its body is, in small letters."""
+    return value_of(headers(message), "content-type").strip().lower()
+
+
+def is_left_out(message: Mapping[str, JSON], part: str, size: JSON) -> bool:
+    """Whether the archive does not have the body of a message that may have had one: no exporter has to keep it."""
+    return "text" not in mapping(message.get(part)) and size != 0
+
+
+def text_of(value: JSON) -> str:
+    """A text, however long: an address and a header are shown as they came."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else short(value)
+
+
+def number_of(value: JSON) -> float:
+    """A number, which some write as a text; 0 for what is none, or beyond all that is counted here."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return float(value)
+    return value if isinstance(value, int | float) and abs(value) < _BEYOND else 0
+
+
+def _bytes(held: Mapping[str, JSON], media: str, sizes: tuple[float, ...]) -> bytes:
+    """The bytes of a body.
+
+    Args:
+        held: Its text, and how that is encoded.
+        media: What it is, in small letters.
+        sizes: How many bytes it may have had, as far as the archive tells.
+    """
+    text = held.get("text")
+    if not isinstance(text, str):
+        return b""
+    if text_of(held.get("encoding")).lower() == "base64":
+        try:
+            return base64.b64decode("".join(text.split()), validate=True)  # some break its lines
+        except (binascii.Error, ValueError):
+            pass  # it is by name alone, and stands as it is
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) == len(text) or len(data) in sizes:
+        return data
+    return _read_as_bytes(text, media) or data
+
+
+def _read_as_bytes(text: str, media: str) -> bytes:
+    """The bytes of a text whose characters are bytes of UTF-8, the last of them perhaps cut; empty for another."""
+    if "charset" in media and media.partition(";")[0].strip() not in _ALWAYS_UTF8:
+        return b""
+    try:
+        data = _single_bytes(text)
+        shown = codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeError:
+        return b""
+    return b"" if shown.isascii() else data
+
+
+def _single_bytes(text: str) -> bytes:
+    """The bytes of a text that was read a byte at a time.
+
+    Raises:
+        UnicodeError: It was not.
+    """
+    try:
+        return text.encode("latin-1")
+    except UnicodeError:
+        return text.translate(_WINDOWS).encode("latin-1")

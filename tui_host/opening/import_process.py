@@ -1,0 +1,152 @@
+"""An import in a process of its own: whoever started it draws a screen, and never waits for a file.
+
+It is asked in one line on its standard input, which is also its lifeline: at its end this ends, wherever it is. On its standard output it
+says now and then how far it has come, at last what came of it, each in a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_host.capture.json.narrowing import items, mapping
+from tui_host.errors import JSON, SettingsError, TuiHostError
+
+if TYPE_CHECKING:
+    from tui_host.opening import Progress
+    from tui_host.settings.schema import Settings
+
+NICER = 5
+"""By so much whoever draws goes before it."""
+COMMAND = (sys.executable, "-P", "-m", "tui_host.opening.import_process")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """How far it has come.
+
+    Attributes:
+        expected: Bytes that will be read, as far as is known.
+        done: How many of them were.
+        records: How many came of them.
+        id: The session's, once it has a record.
+        notices: What a person should be told.
+        is_whole: All is in it.
+    """
+
+    expected: int = 0
+    done: int = 0
+    records: int = 0
+    id: str = ""
+    notices: tuple[str, ...] = ()
+    is_whole: bool = False
+
+
+def question(paths: Sequence[Path], database: Path, settings: Settings) -> bytes:
+    """What it is asked.
+
+    Args:
+        paths: The files.
+        database: Where the session comes to.
+        settings: Whose secrets are taken out.
+    """
+    from tui_host.settings.secrets import secret_headers, secrets_of
+
+    asked = {
+        "paths": [str(path) for path in paths],
+        "database": str(database),
+        "secrets": [[secret.name, secret.reveal()] for secret in secrets_of(settings)],
+        "headers": list(secret_headers(settings)),
+    }
+    return f"{json.dumps(asked)}\n".encode()
+
+
+def reached(line: bytes) -> Reached:
+    """What one of its lines says.
+
+    Raises:
+        TuiHostError: It could not be done; the same as `import_files`, or that the process has gone.
+    """
+    try:
+        value: JSON = json.loads(line)
+    except ValueError:
+        value = None
+    said = mapping(value)
+    if not said:
+        raise TuiHostError("the process that reads it has ended", remedy="open it again")
+    if "error" in said:
+        raise _error_of(mapping(said["error"]), is_typed=said.get("is_typed") is True)
+    expected, done, records = (_number(said.get(name)) for name in ("expected", "done", "records"))
+    notices = tuple(words for words in items(said.get("notices")) if isinstance(words, str))
+    is_whole = said.get("is_whole") is True
+    return Reached(
+        expected=expected, done=done, records=records, id=_text(said.get("id")), notices=notices, is_whole=is_whole
+    )
+
+
+def _error_of(said: Mapping[str, JSON], *, is_typed: bool) -> TuiHostError:
+    what, where, remedy = (_text(said.get(name)) for name in ("what", "where", "remedy"))
+    return SettingsError(what, where, remedy) if is_typed else TuiHostError(what, where, remedy)
+
+
+def _text(value: JSON) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: JSON) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def main() -> None:
+    """Answer the one question."""
+    from tui_host.guard.core_dumps import leave_no_core
+
+    leave_no_core()
+    os.nice(NICER)
+    asked = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_whoever_asked, daemon=True).start()
+    try:
+        _say(_answer(asked))
+    except TuiHostError as error:
+        _say({"error": error.to_json(), "is_typed": isinstance(error, SettingsError)})
+
+
+def _answer(asked: Mapping[str, Sequence[str]]) -> Mapping[str, JSON]:
+    from tui_host.capture.redact.redaction import Redactor
+    from tui_host.capture.store.store import Store
+    from tui_host.opening.importing import import_files
+
+    redactor = Redactor((name, value) for name, value in asked["secrets"])
+    redactor.add_places(headers=asked["headers"])
+    store = Store.open(Path(str(asked["database"])))
+    try:
+        paths = [Path(path) for path in asked["paths"]]
+        imported = import_files(store, paths, redactor, _tell, lambda session: _say({"id": session}))
+    finally:
+        store.close()
+    return {"id": imported.id, "notices": [*store.notices, *imported.notices], "is_whole": True}
+
+
+def _tell(progress: Progress) -> None:
+    _say({"expected": progress.expected, "done": progress.done, "records": progress.records})
+
+
+def _say(answer: Mapping[str, JSON]) -> None:
+    sys.stdout.buffer.write(f"{json.dumps(answer)}\n".encode())
+    sys.stdout.buffer.flush()
+
+
+def _end_with_whoever_asked() -> None:
+    while os.read(0, 1 << 12):  # without Python's buffer: its lock would be held where this process ends first
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""A session that is brought in from files, until all of it is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from tui_host.capture.record import Record
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.store.imported_records import Intake
+from tui_host.chat.conversation import Item, NoteItem, item_to_text
+from tui_host.errors import TuiHostError
+from tui_host.opening import Reading
+
+if TYPE_CHECKING:
+    from tui_host.capture.redact.redaction import Redactor
+    from tui_host.capture.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What each import has.
+
+    Attributes:
+        store: Where the session is kept.
+        redactor: What takes the secrets out.
+        reading: What was read of the files.
+        begun: Told the session's id with its first record; None where nobody looks before all is there.
+    """
+
+    store: Store
+    redactor: Redactor
+    reading: Reading
+    begun: Callable[[str], None] | None
+
+
+class Arriving:
+    """A session while it is brought in. Of one that cannot be brought in whole nothing stays, unless somebody looks at it.
+
+    Args:
+        desk: What the import has.
+        session: What it is called, and how it is listed.
+
+    Attributes:
+        session: The same, as far as is known by now.
+        notices: What a person should be told.
+    """
+
+    def __init__(self, desk: Desk, session: SessionInfo) -> None:
+        self._store = desk.store
+        self.session = session
+        self.notices: list[str] = []
+        self._redactor = desk.redactor
+        self._progress = desk.reading.notes.progress
+        self._begun = desk.begun
+        self._intakes: dict[str, Intake] = {}
+        self._at: Intake | None = None
+        self._is_timed = True
+        self._last: Record | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._undo()
+            return
+        try:
+            for intake in self._intakes.values():
+                intake.close()
+            self._save()
+            self._look()
+        except BaseException:
+            self._undo()
+            raise
+
+    def begin(self, capture: str) -> None:
+        """Begin a capture; captures keep this order."""
+        self._intakes[capture] = Intake(self._store, capture, self._redactor, time.time_ns())
+
+    def add(self, record: Record) -> None:
+        """Keep a record."""
+        intake = self._intakes[record.capture]
+        if self._at is not None and self._at is not intake:
+            self._at.flush()
+        self._at = intake
+        intake.add(record)
+        if self._last is None:
+            self._let_look(record, intake)
+        self._last = record
+        self._progress.records += 1
+
+    def _let_look(self, first: Record, intake: Intake) -> None:
+        """With its first record: whoever waits for it can look."""
+        if not self.session.created_ns:
+            self.session = replace(self.session, created_ns=first.time_ns, updated_ns=first.time_ns)
+            self._is_timed = False
+        if self._begun is not None:
+            self._put(replace(self.session, live=True))
+            intake.flush()
+            self._begun(self.session.id)
+
+    def tell(self, items: Iterable[Item], *, lacks: str) -> None:
+        """Keep what the chat shows.
+
+        Args:
+            items: What that is.
+            lacks: Why it is not all, empty if it is: the last thing in it, which stays there, says so.
+        """
+        shown = list(items)
+        if lacks:
+            self.notices.append(lacks)
+            shown.append(NoteItem(turn=max((item.turn for item in shown), default=0), kind="note", what=lacks))
+        for number, item in enumerate(shown):
+            self._store.sessions.save_item(self.session.id, number, item_to_text(item))
+
+    @property
+    def last(self) -> int:
+        """The number of the last record; 0 without one."""
+        return 0 if self._last is None else self._last.seq
+
+    @property
+    def last_record(self) -> Record:
+        """The last record."""
+        assert self._last is not None  # noqa: S101 - asked for only where there is one
+        return self._last
+
+    def _save(self) -> None:
+        if not self._is_timed:
+            self.session = replace(self.session, updated_ns=self.last_record.time_ns)
+        self._put(self.session)
+
+    def _look(self) -> None:
+        """What of it is kept."""
+        refused = sum(intake.refused_records for intake in self._intakes.values())
+        if refused >= self._progress.records or self._store.sessions.get(self.session.id) is None:
+            raise TuiHostError("nothing of it could be kept", self.session.title, "look at what stands in it")
+        if refused:
+            self.notices.append(f"Records that the database cannot hold are left out ({refused:,}).")
+
+    def _put(self, session: SessionInfo) -> None:
+        self._store.sessions.put_back(session)
+        self._store.run(lambda _: None, None)
+
+    def _undo(self) -> None:
+        with suppress(TuiHostError):  # what ended it is told; where nothing can be written now, nothing of it is listed
+            for intake in self._intakes.values():
+                intake.close()
+            if self._begun is not None and self._last is not None:
+                self._save()
+                return
+            self._store.sessions.put_back(self.session)
+            self._store.sessions.remove(self.session.id)

@@ -1,0 +1,64 @@
+"""A server spec made ready: what to start or where to connect, with references filled in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui_host.errors import SettingsError
+from tui_host.guard.child_process import Command
+from tui_host.settings.schema import ServerSpec, Template
+from tui_host.settings.secrets import child_environment, resolve, resolve_headers
+from tui_host.settings.urls import check_url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """What is needed to reach a server.
+
+    Attributes:
+        command: What to start: the server itself over stdio, or the program that tells its URL; None for a remote one.
+        url: Where it is; empty while only its process knows.
+        headers: Sent with each request.
+        may_be_sse: The URL may be that of an old SSE server, since nobody said which it is.
+    """
+
+    command: Command | None = None
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    may_be_sse: bool = False
+
+
+def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoint:
+    """Fill in the references of a spec.
+
+    Raises:
+        SettingsError: A variable is not set, or a value cannot be used.
+    """
+    if spec.bundled is not None:
+        return Endpoint(command=_bundled(spec, environment))
+    where = f"servers.{spec.name}"
+    if spec.url is not None:
+        url = resolve(spec.url, environment, where=f"{where}.url").text
+        check_url(url, allow_http=spec.allow_http, where=f"{where}.url")
+        headers = resolve_headers(spec.headers, environment, where=f"{where}.headers")
+        return Endpoint(url=url, headers=headers, may_be_sse=spec.transport == "http")
+    if spec.command is None:
+        raise SettingsError("no command, no url and no bundled", where, "say with one of them how to reach the server")
+
+    def filled(template: Template, key: str) -> str:
+        return resolve(template, environment, where=f"{where}.{key}").text
+
+    argv = (filled(spec.command, "command"), *(filled(argument, "args") for argument in spec.args))
+    cwd = None if spec.cwd is None else Path(filled(spec.cwd, "cwd")).expanduser()
+    return Endpoint(command=Command(argv=argv, environment=child_environment(spec, environment), cwd=cwd))
+
+
+def _bundled(spec: ServerSpec, environment: Mapping[str, str]) -> Command:
+    # -P: nothing of our modules' names where we happen to stand is run in their place.
+    argv = [sys.executable, "-P", "-m", "tui_host.demo.servers", str(spec.bundled)]
+    if spec.transport != "stdio":
+        argv += ["--http", "--lifeline"]
+    return Command(argv=tuple(argv), environment=child_environment(spec, environment), cwd=None)

@@ -1,0 +1,99 @@
+"""What the SDK, a library or the system raised, as one line for a person."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
+from pydantic import ValidationError
+
+from tui_host.errors import ServerError, TuiHostError
+from tui_host.servers.json_structure import is_object
+from tui_host.servers.outgoing_request import HttpAnswer
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The fault itself, out of the groups that the SDK's task groups wrap around it."""
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # only a group has them
+    if not inner:
+        return error
+    return innermost(next((each for each in inner if isinstance(each, TuiHostError)), inner[0]))
+
+
+def words_of_answer(answer: HttpAnswer) -> str:
+    """In words what an HTTP server said, or what kept its answer away."""
+    if answer.status == 0:
+        return answer.words
+    try:
+        phrase = f" {HTTPStatus(answer.status).phrase}"
+    except ValueError:
+        phrase = ""
+    words = f": {answer.words}" if answer.words else ""
+    later = f" (try again after {answer.retry_after[:40]})" if answer.retry_after else ""
+    return f"HTTP {answer.status}{phrase}{words}{later}"
+
+
+def remedy_of_answer(answer: HttpAnswer) -> str:
+    """What a person can do about an HTTP answer, empty if that is not known."""
+    match answer.status:
+        case 0:
+            return "see whether the server runs, and whether the URL is right"
+        case 401 | 403:
+            return "give its Authorization under headers"
+        case 404 | 405:
+            return "correct the URL"
+        case status if 300 <= status < 400:
+            return "change the URL to the new address"
+        case _:
+            return ""
+
+
+def reason_of(error: BaseException, *, answer: HttpAnswer | None = None, cause: str = "") -> tuple[str, str]:
+    """Why something failed, and what to do about it.
+
+    Args:
+        error: What was raised.
+        answer: The last HTTP answer, if it was no success.
+        cause: Why the connection ended, empty if it did not.
+    """
+    error = innermost(error)
+    if isinstance(error, TuiHostError):
+        where = f"{error.where}: " if error.where else ""
+        return f"{where}{error.what}", error.remedy
+    if cause:
+        return cause, ""
+    if _is_of_http(error):
+        from tui_host.servers.http_failure import status_of
+
+        status = status_of(error)
+        answer = answer if status is None else HttpAnswer(status=status)
+    if answer is not None and (answer.status == 0 or answer.status >= 300 or answer.words):
+        return words_of_answer(answer), remedy_of_answer(answer)
+    if isinstance(error, MCPError) and is_object(error.error.data) and "tui-host" in error.error.data:
+        return error.error.message, ""
+    return _words(error), ""
+
+
+def _words(error: BaseException) -> str:
+    match error:
+        case MCPError() if error.code == CONNECTION_CLOSED:
+            return error.error.message
+        case MCPError():
+            return f"error {error.code}: {' '.join(error.error.message.split())[:500]}"
+        case ValidationError():
+            first = error.errors(include_url=False, include_input=False)[0]
+            return f"a malformed answer: {'.'.join(map(str, first['loc']))}: {first['msg']}"[:500]
+        case ServerError():
+            return error.what
+        case _ if _is_of_http(error):
+            from tui_host.servers.http_failure import fault_words
+
+            return fault_words(error)
+        case _:
+            return " ".join(str(error).split())[:500] or type(error).__name__
+
+
+def _is_of_http(error: BaseException) -> bool:
+    """Whether httpx2 has raised it. Told by the name: that is imported with the first server behind a URL."""
+    return any(each.__module__.partition(".")[0] == "httpx2" for each in type(error).__mro__)

@@ -1,0 +1,143 @@
+"""One call over a connection, of a tool or for a resource: exactly the decided arguments, a limit on silence, and every way it can fail as one error.
+
+The SDK's own `call_tool` is not used: it validates the result against the tool's schema after the tool has run, throws it away
+if it does not fit, and a hostile schema freezes the process. Source: mcp-host.md, «structuredContent and outputSchema».
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import mcp_types
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter, ValidationError
+
+from tui_host.errors import JSON, ServerError, TuiHostError
+from tui_host.servers.catalog import READ, Progress, ToolOutput
+from tui_host.servers.json_structure import is_object
+from tui_host.servers.outgoing_request import Flight, current_flight
+from tui_host.servers.server_faults import innermost, reason_of
+from tui_host.servers.tool_output import read_contents, read_output
+
+if TYPE_CHECKING:
+    from mcp.client.session import ClientSession
+
+    from tui_host.servers.transports import Wire
+
+LONGEST_SECONDS = 600.0
+"""What progress can extend a call to."""
+Call: TypeAlias = mcp_types.CallToolRequest | mcp_types.ReadResourceRequest
+_ANSWER: TypeAdapter[mcp_types.CallToolResult | mcp_types.ReadResourceResult | mcp_types.InputRequiredResult] = (
+    TypeAdapter(mcp_types.CallToolResult | mcp_types.ReadResourceResult | mcp_types.InputRequiredResult)
+)
+
+
+async def send_call(
+    client: ClientSession,
+    wire: Wire,
+    request: Call,
+    flight: Flight,
+    *,
+    seconds: float,
+    on_progress: Callable[[Progress], None],
+) -> ToolOutput:
+    """Send one call and wait for its result.
+
+    Args:
+        client: Connected.
+        wire: What it is connected over.
+        request: The call.
+        flight: With the decided arguments.
+        seconds: How long the server may give no sign of life; progress is one, up to ten minutes in all. 0 is for ever.
+        on_progress: Told of each.
+
+    Raises:
+        ServerError: With what happened; whether the tool may have run is said too.
+    """
+    started = anyio.current_time()
+    silence = seconds or math.inf
+    longest = started + max(LONGEST_SECONDS, silence)
+    with anyio.CancelScope(deadline=started + silence) as scope:
+
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            scope.deadline = min(anyio.current_time() + silence, longest)
+            on_progress(Progress(progress=progress, total=total, message=message or ""))
+
+        token = current_flight.set(flight)
+        try:
+            await client.send_request(request, _ANSWER, progress_callback=progressed)
+        except (MCPError, TuiHostError, ValidationError, RuntimeError, ValueError, OSError, ExceptionGroup) as error:
+            raise _lost(error, wire, flight) from error
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+            raise _lost(error, wire, flight) from error
+        finally:
+            current_flight.reset(token)
+    if scope.cancelled_caught:
+        waited = anyio.current_time() - started
+        raise ServerError(
+            f"no answer within {waited:.0f} s; the cancellation was sent, but the tool may have run",
+            wire.server,
+            f"raise timeout of servers.{wire.server}",
+        )
+    return _output(flight, wire)
+
+
+def call_request(tool: str, arguments_json: bytes) -> Call:
+    """The request of a call out of its decided bytes; `READ` asks for a resource.
+
+    Raises:
+        ServerError: They are not an object, or name no resource.
+    """
+    arguments: JSON = json.loads(arguments_json)
+    if not is_object(arguments):
+        raise ServerError("the arguments of a call are an object", sent=False)
+    if tool != READ:
+        return mcp_types.CallToolRequest(params=mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
+    uri = arguments.get("uri")
+    if not isinstance(uri, str) or not uri:
+        raise ServerError("a resource is read by its uri, which is a text", sent=False)
+    return mcp_types.ReadResourceRequest(params=mcp_types.ReadResourceRequestParams(uri=uri))
+
+
+def _output(flight: Flight, wire: Wire) -> ToolOutput:
+    if flight.result is None:
+        raise ServerError("the answer was lost; the tool may have run", wire.server)
+    kind = flight.result.get("resultType", "complete")
+    if kind == "input_required":
+        raise ServerError("the server asks for more input, which is not supported yet", wire.server)
+    output = (read_contents if flight.tool == READ else read_output)(flight.result, flight.warning)
+    if kind != "complete":
+        raise ServerError(f"the result is of a kind that is not known: {kind!r}"[:200], wire.server)
+    return output
+
+
+def _is_lost(fault: BaseException) -> bool:
+    """Whether it stands for an answer that never came whole: made by the SDK, or by our gate, in its place."""
+    if not isinstance(fault, MCPError) or fault.code != mcp_types.CONNECTION_CLOSED:
+        return False
+    data: object = fault.error.data
+    return fault.error.message.startswith("SSE stream ") or (is_object(data) and data.get("tui-host") == "fault")
+
+
+def _lost(error: BaseException, wire: Wire, flight: Flight) -> ServerError:
+    """Why there is no result. The model is told of it: no line of the server's standard error, and no secret it may repeat."""
+    fault = innermost(error)
+    if flight.refusal:
+        return ServerError(flight.refusal, wire.server, sent=False)
+    if wire.is_left:
+        return ServerError(
+            "the server was disconnected during the call; the tool may have run", wire.server, sent=flight.is_sent
+        )
+    if wire.cause:
+        words = f"the server {wire.cause} during the call; the tool may have run"
+        return ServerError(words, wire.server, "reconnect it", sent=flight.is_sent)
+    what, remedy = reason_of(fault, answer=flight.answer)
+    if not flight.is_sent:
+        what = f"{what}; nothing was sent"
+    elif _is_lost(fault):
+        what = f"the answer was lost: {what.rstrip('.')}; the tool may have run"
+    return ServerError(wire.recorder.redactor.text(what), wire.server, remedy, sent=flight.is_sent)

@@ -1,0 +1,165 @@
+"""One server's table read, and the server that somebody typed as an argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from tui_host.errors import SettingsError
+from tui_host.settings.mistakes import nearest, shown
+from tui_host.settings.provider_tables import check_template_url, read_headers
+from tui_host.settings.schema import BUNDLED, MODES, TRANSPORTS, ServerSpec, Template, Transport
+from tui_host.settings.table_reader import Table
+from tui_host.settings.urls import check_url, split
+
+SERVER_NAME = re.compile(r"(?!.*__)[A-Za-z0-9_-]{1,40}")
+
+# Programs that start the one their first argument names.
+_LAUNCHERS = frozenset({"uvx", "npx", "bunx", "pipx", "uv", "npm", "bun", "deno", "node", "python", "run", "exec"})
+_SECRET_VARIABLE = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+_NEEDS = {"command": ("args", "cwd"), "url": ("headers", "allow_http")}
+
+
+def read_server(name: str, table: Table) -> ServerSpec:
+    """A server as configured; what is wrong is in the table's report."""
+    if not SERVER_NAME.fullmatch(name):
+        table.mistake(
+            "", f'"{shown(name)}" is no name for a server', "use 1 to 40 letters, digits, - and _, without __"
+        )
+    command, url = table.template("command"), table.template("url", hidden=True)
+    bundled = _bundled(table)
+    transport = _transport(table, bundled)
+    allow_http = table.flag("allow_http", default=False)
+    if url is not None:
+        check_template_url(table, "url", url, allow_http=allow_http)
+    spec = ServerSpec(
+        name=name,
+        transport=transport,
+        command=command,
+        args=table.templates("args"),
+        env=_environment(table.table("env")),
+        cwd=table.template("cwd"),
+        url=url,
+        headers=read_headers(table.table("headers")),
+        enabled=table.flag("enabled", default=True),
+        timeout=table.number("timeout", 60.0, zero=True),
+        mode=table.choice("mode", MODES, "auto"),
+        bundled=bundled,
+        watch=table.texts("watch"),
+        allow_http=allow_http,
+    )
+    _check_command(table, spec)
+    table.finish()
+    return spec
+
+
+def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
+    """The server of `tui-host URL` and `tui-host -- COMMAND…`, with a name made from it.
+
+    Args:
+        url_or_command: A URL as text, or a program with its arguments. Both are taken as they stand: no reference is
+            read in them, no shell sees them. Plain http is meant where it was typed.
+
+    Raises:
+        SettingsError: It is no http or https URL, or there is no program.
+    """
+    if isinstance(url_or_command, str):
+        check_url(url_or_command, allow_http=True, where="URL")
+        parts = split(url_or_command)
+        port = f"-{parts.port}" if parts.port is not None else ""
+        return ServerSpec(
+            name=server_name(f"{parts.hostname}{port}"),
+            transport="sse" if parts.path.rstrip("/").endswith("/sse") else "http",
+            url=Template(text=url_or_command, literal=True),
+            allow_http=True,
+        )
+    command, *args = url_or_command or ("",)
+    if not command:
+        raise SettingsError("no program was named", "COMMAND", "write tui-host -- PROGRAM ARGUMENTS")
+    if any("\0" in word for word in url_or_command):
+        raise SettingsError("a NUL character in an argument", "COMMAND", "remove it")
+    return ServerSpec(
+        name=server_name(_program(url_or_command)),
+        command=Template(text=command, literal=True),
+        args=tuple(Template(text=argument, literal=True) for argument in args),
+    )
+
+
+def server_name(text: str) -> str:
+    """A valid name for a server, as like a text as can be; `server` where nothing of it is left."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", text)
+    return re.sub(r"_{2,}", "_", name)[:40].strip("-_") or "server"
+
+
+def _program(words: Sequence[str]) -> str:
+    """What of a command says best which server it is: the program, or what a launcher was told to start."""
+    for word in words:
+        stem = re.sub(r"(?<=.)@[^@]*$", "", PurePath(word).name)
+        stem = re.sub(r"\.(?:py|js|mjs|cjs|ts|sh|exe)$", "", stem)
+        if stem and not word.startswith("-") and re.sub(r"[\d.]+$", "", stem) not in _LAUNCHERS:
+            return stem
+    return PurePath(words[0]).name
+
+
+def _bundled(table: Table) -> str | None:
+    name = table.text("bundled")
+    if name is not None and name not in BUNDLED:
+        table.mistake("bundled", f'found "{shown(name)}", expected one of {", ".join(BUNDLED)}', nearest(name, BUNDLED))
+    ways = [key for key in ("command", "url", "bundled") if key in table]
+    if not ways:
+        table.mistake("", "no command, no url and no bundled", "say with one of them how to reach the server")
+    for key in ways[1:]:
+        table.mistake(key, f"stands beside {ways[0]}", f"remove one: a server has {' or '.join(ways)}")
+    for way, keys in _NEEDS.items():
+        for key in keys:
+            if key in table and ways and way not in ways:
+                table.mistake(key, f"goes with {way} alone", "remove it")
+    if "env" in table and "url" in table:
+        table.mistake("env", "goes with a process that is started, not with url", "remove it")
+    return name
+
+
+def _transport(table: Table, bundled: str | None) -> Transport:
+    default: Transport = "http" if "url" in table else "stdio"
+    transport: Transport = table.choice("transport", TRANSPORTS, default)
+    fitting: tuple[Transport, ...] = ("http", "sse") if "url" in table else ("stdio",)
+    if bundled is not None:
+        fitting = ("stdio", "http") if bundled == "weather" else ("stdio",)
+    if transport not in fitting:
+        way = f'bundled = "{shown(bundled)}"' if bundled is not None else "url" if "url" in table else "command"
+        table.mistake("transport", f'found "{transport}", which {way} does not have', f"write {' or '.join(fitting)}")
+    return transport
+
+
+def _environment(env: Table | None) -> dict[str, Template]:
+    if env is None:
+        return {}
+    read = env.named_templates()
+    for name, template in read.items():
+        if not name or "=" in name or "\0" in name:
+            env.mistake(name, "not a variable's name", "write letters, digits and _")
+        elif _SECRET_VARIABLE.search(name) and template.text and "${" not in template.text:
+            env.report.notices.append(
+                f"{env.where(name)}: the secret itself stands in the file; "
+                f'write "${{{shown(name)}}}" and set that variable instead'
+            )
+    return read
+
+
+def _check_command(table: Table, spec: ServerSpec) -> None:
+    if spec.command is None:
+        return
+    text = spec.command.text
+    if not text.strip():
+        table.mistake("command", "empty", "name the program")
+    elif text.startswith("~"):
+        table.report.notices.append(f"{table.where('command')}: ~ stands for itself here; write ${{HOME}}")
+    elif "/" in text and not text.startswith(("/", "${")) and spec.cwd is None:
+        table.report.notices.append(
+            f"{table.where('command')}: a relative path is looked for where tui-host was started; write the whole path"
+        )
+    elif " " in text.strip() and not spec.args and "/" not in text.partition(" ")[0]:
+        table.report.notices.append(
+            f"{table.where('command')}: the whole text is taken as one program's name; its arguments go into args"
+        )

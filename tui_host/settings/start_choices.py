@@ -1,0 +1,140 @@
+"""What a start begins with: profile, model and tool protocol, out of what was typed, what is configured, what is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from tui_host.errors import SettingsError
+from tui_host.settings.mistakes import Report, nearest, shown
+from tui_host.settings.profile_tables import read_model
+from tui_host.settings.schema import PROTOCOLS, ModelRef, Profile, Provider, Template
+from tui_host.settings.secrets import resolve
+from tui_host.settings.table_reader import Table
+
+Origin: TypeAlias = Literal["typed", "config", "state", ""]
+
+
+class Typed(Protocol):
+    """What was typed; None was not."""
+
+    @property
+    def model(self) -> str | None:
+        """`--model PROVIDER/MODEL`."""
+        ...
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether the command asks a model: a variable in the configured one that is not set fails it."""
+        ...
+
+    @property
+    def protocol(self) -> str | None:
+        """`--protocol NAME`."""
+        ...
+
+    @property
+    def profile(self) -> str | None:
+        """`--profile NAME`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What is chosen.
+
+    Attributes:
+        profile: None for none.
+        model: None for the embedded one.
+        protocol: A tool protocol's name.
+    """
+
+    profile: Profile | None
+    model: ModelRef | None
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choosing:
+    """Where choices stand.
+
+    What was typed wins over the profile; a profile that was typed, or stands in the person's file, over what else stands there;
+    that over what is remembered; and there a model or a tool protocol, which was chosen later, over the profile.
+
+    Attributes:
+        config: The person's file.
+        state: What the app remembers, applied where that is silent.
+    """
+
+    config: Table
+    state: Table
+    typed: Typed
+    providers: Mapping[str, Provider]
+    profiles: Mapping[str, Profile]
+    environment: Mapping[str, str]
+    report: Report
+
+    def choose(self) -> Chosen:
+        """What a start begins with; each mistake is in the report."""
+        profile, origin = self._profile()
+        return Chosen(profile=profile, model=self._model(profile, origin), protocol=self._protocol(profile, origin))
+
+    def _profile(self) -> tuple[Profile | None, Origin]:
+        configured, remembered, typed = self.config.text("profile"), self.state.text("profile"), self.typed.profile
+        if configured is not None:
+            self._known(configured, self.config.where("profile"))
+        if typed is not None:
+            return self._known(typed, "--profile"), "typed"
+        if configured is not None:
+            return self.profiles.get(configured), "config"
+        if remembered is not None and remembered not in self.profiles:
+            where = self.state.where("profile")
+            self.report.notices.append(f'{where}: no profile "{shown(remembered)}"; it is not used')
+        return self.profiles.get(remembered or ""), "state"
+
+    def _known(self, name: str, where: str) -> Profile | None:
+        found = self.profiles.get(name)
+        if found is None:
+            remedy = nearest(name, tuple(self.profiles)) if self.profiles else f"write [profiles.{shown(name)}] first"
+            self.report.mistake(f'no profile "{shown(name)}"', where, remedy)
+        return found
+
+    def _model(self, profile: Profile | None, origin: Origin) -> ModelRef | None:
+        configured, remembered = self.config.text("model"), self.state.text("model")
+        of_profile = None if profile is None else profile.model
+        is_over = of_profile is not None and origin != "state"
+        read: ModelRef | None = None
+        if configured is not None:
+            where = self.config.where("model")
+            try:
+                text = resolve(Template(text=configured), self.environment, where=where).text
+            except SettingsError as error:
+                if self.typed.needs_model and self.typed.model is None and not is_over:
+                    self.report.mistakes.append(error)
+            else:
+                read = read_model(text, self.providers, where, self.report)
+        elif remembered is not None:
+            doubts = Report()
+            read = read_model(remembered, self.providers, self.state.where("model"), doubts)
+            self.report.notices += [f"{doubt}; it is not used" for doubt in doubts.mistakes]
+        if is_over or read is None:
+            read = of_profile or read
+        if self.typed.model is not None:
+            read = read_model(self.typed.model, self.providers, "--model", self.report)
+        return read
+
+    def _protocol(self, profile: Profile | None, origin: Origin) -> str:
+        remembered = self.state.text("protocol")
+        if remembered is not None and remembered not in PROTOCOLS:
+            where = self.state.where("protocol")
+            self.report.notices.append(f'{where}: no tool protocol "{shown(remembered)}"; it is not used')
+            remembered = None
+        of_profile = None if profile is None else profile.protocol
+        protocol = self.config.choice("protocol", PROTOCOLS, remembered or of_profile or PROTOCOLS[0])
+        if of_profile is not None and origin != "state":
+            protocol = of_profile
+        if self.typed.protocol is None:
+            return protocol
+        typed = Table({"--protocol": self.typed.protocol}, file="", report=self.report)
+        return typed.choice("--protocol", PROTOCOLS, protocol)

@@ -1,0 +1,158 @@
+"""What a relay tells of one exchange as it passes; what becomes of it is the business of the process that records.
+
+What has bytes is told before they are passed on: it stands where a killed relay leaves it, and nobody has received what is lost. It costs
+a copy in memory; nothing is asked of the system, and nothing can go wrong that would reach them. Source: threats.md, PXY-09.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tui_host.capture.http.exchange_end import Ending, Reason
+from tui_host.capture.http.observer import BODY_LIMIT
+from tui_host.tap.message_heads import RequestHead, ResponseHead, request_bytes, response_bytes
+from tui_host.tap.report_kinds import (
+    ANNOUNCED,
+    ASKED,
+    CHUNK,
+    CLOSED,
+    COMPLETE,
+    FAILED,
+    REQUEST,
+    RESPONSE,
+    SENT,
+    UNREAD,
+    lost,
+)
+
+
+class Tells(Protocol):
+    """Takes what passes, and never waits."""
+
+    def passed(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None, /) -> None:
+        """Put it where nothing overtakes it. It happened at this moment on the monotonic clock, or just now."""
+        ...
+
+    def go(self) -> None:
+        """See that it is sent."""
+        ...
+
+
+class _Body:
+    """What of a body is told: its beginning, and then how much more there was."""
+
+    def __init__(self, tells: Tells, kind: bytes, number: int, limit: int | None) -> None:
+        self._tells = tells
+        self._kind = kind
+        self._number = number
+        self._room = limit
+        self._left_out = 0
+
+    def pass_on(self, data: bytes, at_ns: int | None) -> None:
+        if self._room is not None:
+            kept = data[: self._room]
+            self._room -= len(kept)
+            self._left_out += len(data) - len(kept)
+            data = kept
+        if data:
+            self._tells.passed(self._kind, data, self._number, at_ns)
+            self._tells.go()
+
+    @property
+    def is_full(self) -> bool:
+        return self._room == 0
+
+    def leave_out(self, size: int) -> None:
+        self._left_out += size
+
+    def finish(self) -> None:
+        if self._left_out:
+            self._tells.passed(lost(self._kind), b"%d" % self._left_out, self._number)
+            self._left_out = 0
+
+
+class Witness:
+    """Tells of one exchange, whose request comes in pieces and may have no end.
+
+    Args:
+        tells: Takes it.
+        number: Which exchange it is.
+        head: The request's head as it goes to the upstream.
+        origin: Where it goes.
+        answer_limit: Bytes of the response's body that are told; None for all.
+    """
+
+    def __init__(
+        self, tells: Tells, number: int, head: RequestHead, origin: str, *, answer_limit: int | None = None
+    ) -> None:
+        self._tells = tells
+        self._number = number
+        self._is_asked = self._is_over = False
+        self._sent = _Body(tells, SENT, number, BODY_LIMIT)
+        self._chunks = _Body(tells, CHUNK, number, answer_limit)
+        tells.passed(REQUEST, origin.encode() + b"\n" + request_bytes(head), number)
+
+    def sent(self, data: bytes, at_ns: int | None = None) -> None:
+        """Bytes of the request's body have gone on."""
+        if not self._is_asked:
+            self._sent.pass_on(data, at_ns)
+
+    def sent_all(self, at_ns: int | None = None) -> None:
+        """The request is complete, or no more of it can be recorded: what follows belongs to the response."""
+        if not self._is_asked:
+            self._is_asked = True
+            self._sent.finish()
+            self._tell(ASKED, at_ns=at_ns)
+
+    def answered(self, head: ResponseHead, at_ns: int | None = None) -> None:
+        """The head of the response has come."""
+        self.sent_all(at_ns)
+        self._tell(RESPONSE, response_bytes(head), at_ns)
+
+    def refused(self, head: ResponseHead, body: bytes) -> None:
+        """The relay has answered itself, and not looked at the request's body."""
+        self._is_asked = True
+        self._tell(ASKED, UNREAD)
+        self.answered(head)
+        self.chunk(body)
+        self.end()
+
+    def announced(self, url: bytes) -> None:
+        """The answer has told where messages are to be sent."""
+        self._tell(ANNOUNCED, url)
+
+    def chunk(self, data: bytes, at_ns: int | None = None) -> None:
+        """Bytes of the response's body have come."""
+        self._chunks.pass_on(data, at_ns)
+
+    @property
+    def has_enough(self) -> bool:
+        """Nothing more of the response's body is recorded but how much it is."""
+        return self._chunks.is_full
+
+    def unseen(self, size: int) -> None:
+        """So many bytes of the response's body have come, which nobody looked at."""
+        self._chunks.leave_out(size)
+
+    def end(self, at_ns: int | None = None) -> None:
+        """The response is complete."""
+        self._finish(COMPLETE, at_ns=at_ns)
+
+    def fail(self, words: str, reason: Reason) -> None:
+        """The exchange came to an end that nobody wanted."""
+        self._finish(FAILED, Ending(reason=reason, error=words).to_bytes())
+
+    def close(self) -> None:
+        """The host reads no further."""
+        self._finish(CLOSED)
+
+    def _finish(self, kind: bytes, data: bytes = b"", at_ns: int | None = None) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self.sent_all()
+            self._chunks.finish()
+            self._tell(kind, data, at_ns)
+
+    def _tell(self, kind: bytes, data: bytes = b"", at_ns: int | None = None) -> None:
+        self._tells.passed(kind, data, self._number, at_ns)
+        self._tells.go()

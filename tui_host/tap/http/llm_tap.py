@@ -1,0 +1,166 @@
+"""`tap llm`: a relay before an LLM API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from tui_host.capture.http.observer import Observer
+from tui_host.capture.recorder_protocol import Recording
+from tui_host.capture.redact.login_bodies import WithoutKeys, WithoutTokens, is_login
+from tui_host.settings.presets import service_at
+from tui_host.tap.http.upstream import Upstream
+from tui_host.tap.message_heads import RequestHead, ResponseHead
+
+PORT = 8321
+"""Where it listens if nothing else is asked for."""
+ANSWER_LIMIT = 16 << 20
+"""Bytes of one answer that are kept: more than models say. To write a larger one down takes longer than to pass it on."""
+
+_DOCKER: Mapping[str, str] = MappingProxyType(
+    {
+        "Open WebUI in Docker Desktop": "the same with host.docker.internal for 127.0.0.1; start the tap with --allow-host"
+        " host.docker.internal (on Linux only a container with --network host reaches the tap, at 127.0.0.1)"
+    }
+)
+_OPENAI_LIKE: Mapping[str, str] = MappingProxyType(
+    {
+        "Cline": "API Provider «OpenAI Compatible», Base URL: {url}   (cline auth -p openai -k KEY -m MODEL -b {url})",
+        "Cherry Studio": "Settings > Model Provider > Add (type OpenAI), API Host: {url}/",
+        "Continue": "config.yaml, of the model: provider: openai, apiBase: {url}",
+        "Open WebUI": "Admin Panel > Settings > Connections > OpenAI API: {url}"
+        "   (before its first start: OPENAI_API_BASE_URL={url})",
+        **_DOCKER,
+        "opencode": "opencode.json, options of the provider: baseURL: {url}",
+        "aider": "OPENAI_API_BASE={url}",
+        "Qwen Code, SDKs": "OPENAI_BASE_URL={url}",
+        "Codex, where the upstream takes Responses": "codex -c model_provider=tap"
+        """ -c 'model_providers.tap={{name="tap",base_url="{url}",env_key="OPENAI_API_KEY"}}'""",
+    }
+)
+_ANTHROPIC: Mapping[str, str] = MappingProxyType(
+    {
+        "Cline": "API Provider «Anthropic», Use custom base URL: {root}",
+        "Cherry Studio": "Settings > Model Provider > Anthropic, API Host: {root}",
+        "Continue": "config.yaml, of the model: provider: anthropic, apiBase: {root}/v1/",
+        "SDKs, Claude Code": "ANTHROPIC_BASE_URL={root}",
+    }
+)
+_LOGIN: Mapping[str, str] = MappingProxyType(
+    {
+        "Gemini CLI, where no login was chosen on its screen": 'beside that "security": {{"auth": {{"selectedType":'
+        ' "gemini-api-key"}}}} in its settings.json'
+    }
+)
+"""With the variable alone it takes a way to log in that it then refuses."""
+_GEMINI: Mapping[str, str] = MappingProxyType(
+    {
+        "Cline": "API Provider «Google Gemini», Use custom base URL: {root}",
+        "Cherry Studio": "Settings > Model Provider > Gemini, API Host: {root}",
+        "SDK, Gemini CLI": "GOOGLE_GEMINI_BASE_URL={root}",
+        **_LOGIN,
+    }
+)
+_OLLAMA: Mapping[str, str] = MappingProxyType(
+    {
+        "Cline": "API Provider «Ollama», Use custom base URL: {root}",
+        "Cherry Studio": "Settings > Model Provider > Ollama, API Host: {root}",
+        "Continue": "config.yaml, of the model: provider: ollama, apiBase: {root}",
+        "Open WebUI": "Admin Panel > Settings > Connections > Ollama API: {root}"
+        "   (before its first start: OLLAMA_BASE_URL={root})",
+        **_DOCKER,
+        "ollama, its SDK": "OLLAMA_HOST={root}",
+    }
+)
+_ANY: Mapping[str, str] = MappingProxyType(
+    {
+        "«OpenAI Compatible» in Cline, Continue, opencode, Open WebUI; Qwen Code, SDKs": "OPENAI_BASE_URL={root}/v1",
+        "Cherry Studio": "Settings > Model Provider > the one that you use, API Host: {root}",
+        "Claude Code, Anthropic's SDKs": "ANTHROPIC_BASE_URL={root}",
+        "Gemini CLI, Google's SDK": "GOOGLE_GEMINI_BASE_URL={root}",
+        **_LOGIN,
+        "ollama, its SDK, «Ollama» in hosts": "OLLAMA_HOST={root}",
+        **_DOCKER,
+    }
+)
+"""For an upstream that does not show whose way it speaks."""
+
+_VERSIONS = ("/v1", "/v1beta")
+_ENDPOINT = re.compile(
+    r"/(?:(?:chat/)?completions|responses|messages|embeddings|models(?:/.*)?|api/(?:chat|generate|tags))/?"
+)
+"""What hosts put behind a base URL; manuals and other programs' settings name it with that often."""
+
+
+def base_url(upstream: Upstream, own: str) -> str:
+    """What a host gets as its base URL: the upstream's with the origin replaced, without the version that its hosts add by themselves."""
+    url = own + _base_path(upstream)
+    return url if _for_hosts(upstream) is _OPENAI_LIKE else _root(url)
+
+
+def _root(url: str) -> str:
+    root = url.rstrip("/")
+    return next((root.removesuffix(each) for each in _VERSIONS if root.endswith(each)), url)
+
+
+def _base_path(upstream: Upstream) -> str:
+    path = upstream.url.path
+    endpoint = next((each for each in _ENDPOINT.finditer(path) if each.end() == len(path)), None)
+    return path if endpoint is None else path[: endpoint.start()]
+
+
+def instructions(upstream: Upstream, own: str) -> Iterator[str]:
+    """Where hosts of others want the base URL, a line each."""
+    url = base_url(upstream, own).rstrip("/")
+    for host, words in _for_hosts(upstream).items():
+        yield f"  {host}: {words.format(url=url, root=_root(url))}"
+
+
+def _for_hosts(upstream: Upstream) -> Mapping[str, str]:
+    service, port, path = service_at(upstream.url.geturl()), upstream.url.port, _base_path(upstream).rstrip("/")
+    asked = upstream.url.path.rstrip("/").removeprefix(path)
+    if service == "anthropic" or path.endswith(("/anthropic", "/anthropic/v1")) or asked == "/messages":
+        return _ANTHROPIC
+    if (service == "gemini" and not path.endswith("/openai")) or path.endswith("/v1beta"):
+        return _GEMINI
+    if ((service == "ollama" or port == 11434) and not path.endswith("/v1")) or asked.startswith("/api/"):
+        return _OLLAMA
+    return _OPENAI_LIKE if service or path or asked else _ANY
+
+
+def peer(upstream: Upstream) -> str:
+    """What the provider is called in records: by its preset, or by where it is."""
+    return service_at(upstream.url.geturl()) or upstream.name
+
+
+class OneObserver:
+    """All that passes is one client's talk with one provider."""
+
+    def __init__(self, recorder: Recording, peer: str) -> None:
+        self._observer = Observer(WithoutKeys(recorder), wire="llm", peer=peer)
+        self._login = Observer(WithoutTokens(recorder), wire="llm", peer=peer)
+
+    def of(self, head: RequestHead, body: bytes) -> Observer:
+        """The one there is, but for a login."""
+        path = head.target.partition(b"?")[0]
+        is_of_login = head.method == b"POST" and is_login(path, head.value(b"content-type"), body)
+        return self._login if is_of_login else self._observer
+
+    def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
+        """Nothing is learned from answers."""
+
+    def announced(self, observer: Observer, url: str) -> None:
+        """No endpoints are announced here."""
+
+    def named(self, connection: str) -> Observer:
+        """The one there is: none has a name here."""
+        del connection
+        return self._observer
+
+    def state(self) -> bytes:
+        """Nothing is known."""
+        return b""
+
+    def restore(self, state: bytes) -> None:
+        """Nothing was known."""

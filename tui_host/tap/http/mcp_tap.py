@@ -1,0 +1,111 @@
+"""`tap http`: a relay before an MCP server behind a URL, over streamable HTTP or the older HTTP with SSE."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tui_host.capture.http.http_frames import is_rpc
+from tui_host.capture.http.observer import Observer
+from tui_host.capture.recorder_protocol import Recording
+from tui_host.capture.redact.login_bodies import WithoutTokens, is_login
+from tui_host.settings.credential_places import in_url
+from tui_host.settings.urls import parts_of
+from tui_host.tap.message_heads import RequestHead, ResponseHead
+
+PORT = 8322
+"""Where it listens if nothing else is asked for."""
+REMEMBERED = 1000
+"""Sessions of clients that are told apart; of older ones it is forgotten which they were."""
+
+
+class ConnectionRecording(Recording, Protocol):
+    """A recorder that numbers connections."""
+
+    def new_connection(self, server: str) -> str:
+        """A new id."""
+        ...
+
+
+class Connections:
+    """Tells the connections of several clients apart: by the session's id, or by the endpoint that was announced to them.
+
+    Where a server gives no such thing, by what the clients call themselves in each request.
+
+    Args:
+        recorder: Keeps the records.
+        name: The server's name.
+    """
+
+    def __init__(self, recorder: ConnectionRecording, name: str) -> None:
+        self._recorder = recorder
+        self._name = name
+        self._login = Observer(WithoutTokens(recorder), wire="mcp", peer=name)
+        self._plain: dict[bytes, Observer] = {}
+        self._known: dict[bytes, Observer] = {}
+
+    def of(self, head: RequestHead, body: bytes) -> Observer:
+        """The one of the connection that a request belongs to."""
+        known = self._known.get(head.value(b"mcp-session-id") or head.target)
+        path = head.target.partition(b"?")[0]
+        may_be_login = known is None or is_login(
+            path, head.value(b"content-type"), body
+        )  # a server may announce any place
+        if head.method == b"POST" and may_be_login and not is_rpc(body):
+            return self._login
+        if known is not None:
+            return known
+        begins = b'"initialize"' in body or (
+            head.method == b"GET" and b"text/event-stream" in head.value(b"accept").lower()
+        )
+        agent = head.value(b"user-agent")
+        plain = self._plain.get(agent)
+        if begins or plain is None:
+            plain = self._observer(self._recorder.new_connection(self._name))
+            _remember(self._plain, agent, plain)
+        return plain
+
+    def _observer(self, connection: str, *, is_whole: bool = True) -> Observer:
+        return Observer(self._recorder, wire="mcp", peer=self._name, connection=connection, is_whole=is_whole)
+
+    def state(self) -> bytes:
+        """Which connection each key belongs to, in the order in which they were learned."""
+        return b"\n".join(
+            f"{known is self._plain:d} {key.hex()} {observer.connection}".encode()
+            for known in (self._plain, self._known)
+            for key, observer in known.items()
+            if observer.connection is not None
+        )
+
+    def restore(self, state: bytes) -> None:
+        """Go on from there."""
+        for line in state.decode().splitlines():
+            is_plain, key, name = line.split(" ", 2)
+            (self._plain if int(is_plain) else self._known)[bytes.fromhex(key)] = self.named(name)
+
+    def named(self, connection: str) -> Observer:
+        """The one of a connection, which began before."""
+        known = (*self._plain.values(), *self._known.values())
+        found = next((each for each in known if each.connection == connection), None)
+        return found or self._observer(connection, is_whole=False)
+
+    def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
+        """A session may begin with an answer, or end with it."""
+        session = response.value(b"mcp-session-id")
+        if session:
+            _remember(self._known, session, observer)
+        if head.method == b"DELETE" and response.status < 300:
+            self._known.pop(head.value(b"mcp-session-id"), None)
+
+    def announced(self, observer: Observer, url: str) -> None:
+        """An event stream has told where its client sends its messages."""
+        parts = parts_of(url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        for span in in_url(target):  # the session's id, which the stream says in what is recorded next
+            self._recorder.redactor.learn_value(span.name, target[span.start : span.end])
+        _remember(self._known, target.encode("latin-1"), observer)
+
+
+def _remember(known: dict[bytes, Observer], key: bytes, observer: Observer) -> None:
+    known[key] = observer
+    while len(known) > REMEMBERED:
+        del known[next(iter(known))]

@@ -1,0 +1,128 @@
+"""An answer on its way through a relay: its head and what came of its body, as the client gets them. It is recorded before it is given on."""
+
+from __future__ import annotations
+
+import time
+
+from tui_host.tap.http.exchange_reporter import Witness
+from tui_host.tap.http.hop_headers import to_client
+from tui_host.tap.http.relayed_bodies import BodyError, OpenBody, body_of, framed, last_chunk
+from tui_host.tap.http.rewriting import Rewriting
+from tui_host.tap.message_framing import Framing, response_framing
+from tui_host.tap.message_heads import RequestHead, ResponseHead, response_bytes
+
+
+class Answer:
+    """From its head on to its end.
+
+    Args:
+        request: What it answers, as the client sent it.
+        head: As the upstream sent it.
+        rewriting: Changes what has to be changed.
+        witness: Has it recorded.
+
+    Attributes:
+        lasts: Whether both connections may be used again after it.
+        has_begun: The client has something of it.
+        rest: What stood behind its end.
+        fault: How it is framed wrongly; what came before that has been given on.
+
+    Raises:
+        HeadError: It cannot be told how long it is.
+    """
+
+    def __init__(self, request: RequestHead, head: ResponseHead, rewriting: Rewriting, witness: Witness) -> None:
+        was = response_framing(head, request.method)
+        passed, self._filter = rewriting.answer(request, head, witness.announced)
+        framing, changed_to = was, None
+        if self._filter is not None:
+            framing = _framing_of_changed(was, is_old=0 in {request.minor, head.minor})
+            changed_to = None if framing == was == "close" else framing  # which says nothing of its length as it is
+        self._head = head
+        self._said = response_bytes(to_client(passed, changed_to=changed_to))
+        self._body = body_of(was)
+        self._is_chunked = framing == "chunked"
+        self._witness = witness
+        self.lasts = head.lasts and framing != "close"
+        self.has_begun = False
+        self.rest = b""
+        self.fault = ""
+
+    def feed(self, data: bytes) -> bytes:
+        """What the client gets for what came; at first also for the head, with which something may have come, or nothing.
+
+        Raises:
+            BodyError: It cannot be changed as it has to be.
+        """
+        body, witness = self._body, self._witness
+        try:
+            payload, self.rest = body.feed(data)
+        except BodyError as error:
+            payload, self.rest, self.fault = error.body, b"", str(error)
+        out = self._passed(data, payload)
+        at_ns = time.monotonic_ns()
+        if not self.has_begun:
+            self.has_begun = True
+            witness.answered(self._head, at_ns)
+            out = self._said + out
+        if payload:
+            witness.chunk(payload, at_ns)
+        if body.done:
+            witness.end(at_ns)
+        return out
+
+    def _passed(self, data: bytes, payload: bytes) -> bytes:
+        """What came of the body, as the client gets it."""
+        if self.is_as_it_came:
+            return data if self.fault else data[: len(data) - len(self.rest)]
+        is_done, out = self._body.done, payload
+        if self._filter is not None:
+            out = self._filter.feed(payload) + (self._filter.finish() if is_done else b"")
+        if self._is_chunked:
+            out = framed(out) if out else b""
+            out += last_chunk(self._body) if is_done else b""
+        return out
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has come to its end."""
+        return self._body.done
+
+    @property
+    def ends_with_connection(self) -> bool:
+        """Whether nothing but the connection's end tells where it ends."""
+        return isinstance(self._body, OpenBody)
+
+    @property
+    def is_as_it_came(self) -> bool:
+        """Whether the client gets it in the very chunks that the upstream sent, and nothing in it is changed."""
+        return self._is_chunked and self._filter is None
+
+    def left(self) -> bytes:
+        """What the client gets of what is held of it, where nothing follows."""
+        try:
+            held = self._filter.finish() if self._filter is not None else b""
+        except BodyError:
+            return b""  # it ends in the middle, which the client is told another way
+        return framed(held) if held and self._is_chunked else held
+
+    @property
+    def plain(self) -> int:
+        """So many bytes that follow, if they come, may pass unseen: they are neither changed nor recorded."""
+        return 0 if self._is_chunked or self._filter is not None or not self._witness.has_enough else self._body.plain
+
+    def passed(self, size: int) -> None:
+        """So many of these have passed."""
+        self._body.passed(size)
+        self._witness.unseen(size)
+
+    def end(self) -> None:
+        """It has come to its end without being fed."""
+        self._witness.end()
+
+
+def _framing_of_changed(was: Framing, *, is_old: bool) -> Framing:
+    """How a body is framed that is not as long as it was, before one that reads chunks, or an old one that may not."""
+    if not isinstance(was, int):
+        return was
+    return "close" if is_old else "chunked"

@@ -1,0 +1,185 @@
+"""Bodies of HTTP/1.1 messages out of their framing, piece by piece, holding nothing back. Source: RFC 9112, section 7."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Protocol, assert_never
+
+from tui_host.tap.message_framing import Framing
+
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\x00]*)?\r?\n")
+_TRAILER = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[^\r\n\x00]*\r?\n")
+_ENDS = (b"\r\n", b"\n")  # of a line; what comes without CR goes on with it
+_LINE_LIMIT = 16 << 10
+_TRAILERS_LIMIT = 64 << 10
+
+
+class BodyError(Exception):
+    """A body that is not framed as it should be.
+
+    Attributes:
+        body: What of the body came before that, with it.
+    """
+
+    def __init__(self, words: str, *, body: bytes = b"") -> None:
+        super().__init__(words)
+        self.body = body
+
+
+class Body(Protocol):
+    """A body that is being read.
+
+    Attributes:
+        done: It has come to its end.
+    """
+
+    done: bool
+
+    @property
+    def plain(self) -> int:
+        """So many bytes that follow, if they come, are the body's and nothing else."""
+        ...
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
+        """Take in what came: the body's bytes in it, and what stands behind its end.
+
+        Raises:
+            BodyError: It is not framed as it should be.
+        """
+        ...
+
+    def passed(self, size: int) -> None:
+        """So many of the plain bytes have been passed on unseen."""
+        ...
+
+
+def body_of(framing: Framing) -> Body:
+    """For a body that is framed so."""
+    match framing:
+        case "chunked":
+            return ChunkedBody()
+        case "close":
+            return OpenBody()
+        case "none":
+            return CountedBody(0)
+        case int():
+            return CountedBody(framing)
+    assert_never(framing)
+
+
+class OpenBody:
+    """Whatever comes until the connection ends."""
+
+    plain = sys.maxsize
+
+    def __init__(self) -> None:
+        self.done = False
+
+    def passed(self, size: int) -> None:
+        """More may come."""
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
+        """All of it."""
+        return data, b""
+
+
+class CountedBody:
+    """So many bytes."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self.done = not size
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
+        """What is still missing, and the rest."""
+        if len(data) < self._left:
+            self._left -= len(data)
+            return data, b""
+        body, rest = data[: self._left], data[self._left :]
+        self._left = 0
+        self.done = True
+        return body, rest
+
+    @property
+    def plain(self) -> int:
+        """All that is missing."""
+        return self._left
+
+    def passed(self, size: int) -> None:
+        """So much less is missing."""
+        self._left -= size
+        self.done = not self._left
+
+
+class ChunkedBody:
+    """Chunks, each with its size before it, and trailers.
+
+    Attributes:
+        trailers: The lines after the last chunk, as they came.
+    """
+
+    plain = 0
+
+    def __init__(self) -> None:
+        self.done = False
+        self.trailers = b""
+        self._left = 0  # of the chunk that is being read
+        self._line = b""  # the beginning of a line that has not ended
+        self._after_chunk = False
+        self._last = False
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
+        """The chunks' bytes, joined, and what stands behind the last."""
+        pieces: list[bytes] = []
+        at = 0
+        while at < len(data) and not self.done:
+            if self._left:
+                piece = data[at : at + self._left]
+                pieces.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+                self._after_chunk = not self._left
+                continue
+            end = data.find(b"\n", at) + 1
+            line = self._line + data[at : end or len(data)]
+            fault = "a chunk's line that does not end" if len(line) > _LINE_LIMIT else self._take(line) if end else ""
+            at = end or len(data)
+            if fault:
+                raise BodyError(fault, body=b"".join(pieces))
+            self._line = b"" if end else line
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces), data[at:]
+
+    def passed(self, size: int) -> None:
+        """None can be."""
+
+    def _take(self, line: bytes) -> str:
+        """A line between chunks; gives what is wrong with it."""
+        if self._after_chunk:
+            self._after_chunk = False
+            return "" if line in _ENDS else "a chunk that is longer than it says"
+        if self._last:
+            if line in _ENDS:
+                self.done = True
+            elif not _TRAILER.fullmatch(line) or len(self.trailers) > _TRAILERS_LIMIT:
+                return "a trailer that is none"
+            else:
+                self.trailers += line.rstrip(b"\r\n") + b"\r\n"
+            return ""
+        size = _SIZE.fullmatch(line)
+        if size is None:
+            return "a chunk without a size"
+        self._left = int(size[1], 16)
+        self._last = not self._left
+        return ""
+
+
+def framed(payload: bytes) -> bytes:
+    """One chunk."""
+    return b"%x\r\n%s\r\n" % (len(payload), payload)
+
+
+def last_chunk(body: Body) -> bytes:
+    """What ends a body in chunks, with the trailers that it came with."""
+    trailers = body.trailers if isinstance(body, ChunkedBody) else b""
+    return b"0\r\n" + trailers + b"\r\n"

@@ -1,0 +1,111 @@
+"""Which requests a relay on this machine takes: those of programs, and none that a web page has sent.
+
+A page can reach a port of this machine, by its address or by a name of its own that leads there, but it cannot help telling so in
+`Host`, `Origin` or `Sec-Fetch-Site`, and without asking first it can post only a few types of content. To be on the safe side with
+browsers that leave `Origin` out, those types are refused from whatever looks like one; a program such as curl, whose `-d` names
+a form's type whatever it sends, is no browser.
+Source: threats.md, PXY-01 and PXY-02; Fetch standard, CORS-safelisted request-headers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tui_host.settings.credential_places import origin_in
+from tui_host.tap.message_heads import NO_PROXY, HeadError, RequestHead
+
+_OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
+_UNASKED = frozenset((b"", b"text/plain", b"multipart/form-data", b"application/x-www-form-urlencoded"))
+"""Content types that a page may post to anybody."""
+_FORM = b"application/x-www-form-urlencoded"
+_NEEDS_ASKING = frozenset((b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"mcp-protocol-version"))
+"""Headers that no page can send without asking first, and nobody here answers that."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """What is taken at one port.
+
+    Args:
+        port: Where the relay listens.
+        allowed: Origins that a person allowed.
+        names: Names of this machine that a person allowed, as in `Host`, without a port.
+        forms: Whether forms without a credential are taken: OAuth sends its codes so.
+    """
+
+    port: int
+    allowed: frozenset[bytes] = frozenset()
+    names: frozenset[bytes] = frozenset()
+    forms: bool = False
+
+    @cached_property
+    def own_hosts(self) -> frozenset[bytes]:
+        """The values of `Host` that mean this port of this machine."""
+        names = _OWN_NAMES | {name.lower() for name in self.names}
+        hosts = {b"%s:%d" % (name, self.port) for name in names}
+        return frozenset(hosts | names if self.port == 80 else hosts)
+
+    @cached_property
+    def own_origins(self) -> frozenset[bytes]:
+        """The origins of what is fetched from here."""
+        return frozenset(b"http://" + host for host in self.own_hosts)
+
+    def check(self, head: RequestHead, *, is_shown: bool = False) -> None:
+        """Take a request, or say why not.
+
+        Args:
+            head: The request's.
+            is_shown: It only sends a browser on, to where every page may send it.
+
+        Raises:
+            HeadError: It is refused.
+        """
+        host = head.value(b"host")
+        is_old = head.minor == 0 and not host  # HTTP/1.0, which no browser speaks
+        if host.lower() not in self.own_hosts and not is_old:
+            raise HeadError(400, NO_PROXY) if head.is_absolute else HeadError(403, self._words_of(host))
+        if is_shown:
+            return
+        origins = head.values(b"origin")
+        if any(each not in self.allowed and each not in self.own_origins for each in origins):
+            origin = origin_in(origins[0].decode("latin-1"))[:200] or "none"
+            remedy = f"if that is your host, start the tap with --allow-origin '{origin}'"
+            raise HeadError(403, f"Origin is {origin}: a web page may have sent that; {remedy}")
+        if not origins and head.value(b"sec-fetch-site") in {b"cross-site", b"same-site"}:
+            raise HeadError(403, "Sec-Fetch-Site says that a web page has sent that")
+        if head.method == b"POST" and not origins and _is_like_a_browser(head):
+            self._check_content(head)
+
+    def _words_of(self, host: bytes) -> str:
+        name, _, port = host.rpartition(b":")
+        if port != b"%d" % self.port:
+            is_forwarded = name in _OWN_NAMES and port.isdigit()
+            remedy = (
+                f"; if you forward that port to here, start the tap with --port {_shown(port)}" if is_forwarded else ""
+            )
+            words = f"which is not this port: the name that was asked for has to end in :{self.port}"
+            return f"Host is {_shown(host)}, {words}{remedy}"
+        remedy = f"if your host has to call this machine so, start the tap with --allow-host {_shown(name)}"
+        return f"Host is {_shown(host)}, which is not this machine: a web page may have sent that; {remedy}"
+
+    def _check_content(self, head: RequestHead) -> None:
+        kind = head.value(b"content-type").partition(b";")[0].strip().lower()
+        has_body = head.value(b"transfer-encoding") or head.value(b"content-length") not in {b"", b"0"}
+        if kind not in _UNASKED or not has_body:
+            return
+        if not _NEEDS_ASKING.isdisjoint(head.by_name) or (self.forms and kind == _FORM):
+            return
+        words = f"Content-Type is {_shown(kind)}, which any web page may post; send application/json, or a credential"
+        raise HeadError(415, words)
+
+
+def _is_like_a_browser(head: RequestHead) -> bool:
+    agent = head.value(b"user-agent").lower()
+    return agent.startswith(b"mozilla/") or any(
+        name == b"referer" or name.startswith(b"sec-fetch-") for name in head.by_name
+    )
+
+
+def _shown(value: bytes) -> str:
+    return value.decode("latin-1")[:200] or "nothing"

@@ -1,0 +1,54 @@
+"""How long the body of a message is, by its head: requests strictly, responses as leniently as clients read them. Source: RFC 9112, section 6."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead
+
+Framing: TypeAlias = int | Literal["none", "chunked", "close"]
+"""How long a body is: so many bytes, none at all, as its chunks tell, or until the connection ends."""
+
+_BLANKS = b" \t"
+
+
+def request_framing(head: RequestHead) -> Framing:
+    """How long the request's body is.
+
+    Raises:
+        HeadError: It can be read in two ways, or is framed in a way that is not known.
+    """
+    lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
+    if codings:
+        if lengths:
+            raise HeadError(400, "Content-Length and Transfer-Encoding in one request")
+        if head.minor == 0 or [each.lower() for each in codings] != [b"chunked"]:
+            raise HeadError(400, "a transfer coding other than chunked")
+        return "chunked"
+    return _length(lengths, 400) if lengths else "none"
+
+
+def response_framing(head: ResponseHead, method: bytes) -> Framing:
+    """How long the response's body is. Source: RFC 9112, section 6.3.
+
+    Raises:
+        HeadError: That cannot be told.
+    """
+    if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
+        return "none"
+    said = b",".join(head.values(b"transfer-encoding")).lower().split(b",")
+    codings = [coding for each in said if (coding := each.strip(_BLANKS)) not in {b"", b"identity"}]
+    if codings:
+        return "chunked" if codings[-1] == b"chunked" else "close"  # however often that is said, and whatever is within
+    lengths = head.values(b"content-length")
+    return _length(lengths, 502) if lengths else "close"
+
+
+def _length(values: list[bytes], status: int) -> int:
+    """The one length that all of them say; they pass on as they are, for the other side to judge. Source: RFC 9110, section 8.6."""
+    length, *others = {each.strip(_BLANKS) for each in b",".join(values).split(b",")}
+    if others:
+        raise HeadError(status, "two lengths, one of which is wrong")
+    if not length.isdigit() or len(length) > 18:
+        raise HeadError(status, "a Content-Length that is none")
+    return int(length)

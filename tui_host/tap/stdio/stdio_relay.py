@@ -1,0 +1,356 @@
+"""`tap stdio`: put before a server's command, it passes on every byte, the exit code and signals, and lets them be recorded.
+
+The server is started first, and bytes flow before anything of the rest is imported. Recording is a process of its own, so that
+nothing that it does ever takes the relay's turn (`beside`); it also ends the server if the relay is killed. Standard output belongs to the
+server alone.
+
+A server may leave somebody behind who has its pipes: a launcher its program, a program its helper. Without a tap the host then sees the
+server's exit, and what still comes from the pipes as well. So it does with one: the tap ends as the server did, at once, and
+a process forked of it passes on between the host and whoever is left, until they close the pipes or the host has gone. Nobody who is left
+is ended before: a host would not do that either. Source: MCP 2025-11-25, Transports, stdio; threats.md, PXY-08 to PXY-10; performance.md, Relays.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import threading
+
+from tui_host.guard.core_dumps import leave_no_core
+from tui_host.tap.descriptors import write
+from tui_host.tap.recording.log_file import NoLogError
+from tui_host.tap.recording.recorder_process import Asked, Beside
+from tui_host.tap.report_kinds import ERROR, EXITED, IN, OUT
+from tui_host.tap.stdio.pump import Pump
+from tui_host.tap.stdio.server_command import IGNORED_BY_PYTHON, become, cannot_start, environment
+from tui_host.tap.stdio.signals import STOPS, Signals, die_of
+from tui_host.tap.threads import Thread
+from tui_host.tap.typed_command import NO_TAP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from types import FrameType
+    from typing import NoReturn
+
+    from tui_host.tap.recording.line_records import Lines
+    from tui_host.tap.recording.recorder_process import Ends, Plain
+    from tui_host.tap.recording.tap_session import TapRecording
+    from tui_host.tap.typed_command import Stdio
+
+PATIENCE = 2.0
+"""Seconds for each step of a server's end once its host has gone, as in our own connections."""
+LOOK_SECONDS = 0.25
+"""How often it is looked whether the host has gone that has nothing more to say."""
+START_SECONDS = 1.0
+"""So long the process that records leaves the processor to a server that says nothing yet."""
+PIPE_LIMIT = 1 << 20
+"""Bytes that a pipe holds at most, where nobody has let it hold more: what comes after them, somebody says who has not ended."""
+ROOM = 4 << 20
+"""Bytes of memory that have to be free where a tap begins: more than its pumps ever take."""
+NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""Why nothing can be started beside a tap, while it may be in its place."""
+WRONG = 2
+"""The exit code for what is not usable as it was typed."""
+
+TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+"""What a terminal, or a host that signals a group, would send to all that the server has started."""
+
+
+def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
+    """Start the server, pass everything on until it has ended, and end as it did.
+
+    Args:
+        tap: What was typed.
+        closed: Which of the standard streams the host has given to nobody.
+        plain: As `Asked` has it.
+    """
+
+    def tell(words: str) -> None:
+        line = f"tui-host tap {tap.name}: {words}"
+        try:
+            from tui_host.capture.visible import visible
+
+            line = visible(line, newlines=False)
+        except (ImportError, MemoryError):  # there is no room for it either
+            line = ascii(line)[1:-1]
+        write(2, f"{line}\n".encode(errors="backslashreplace"))
+
+    try:
+        asked = Asked(tap.name, data_dir=tap.data_dir, log=tap.log, plain=plain, command=tap.command)
+    except NoLogError as error:
+        tell(f"--log {tap.log}: {error}")
+        os._exit(WRONG)
+
+    def work(ends: Ends) -> None:
+        from tui_host.tap.recording.recorder_main import record
+
+        def folding(recording: TapRecording) -> Lines:
+            from tui_host.tap.recording.line_records import Lines
+
+            return Lines(recording, tap.name)
+
+        record(ends, asked, folding, START_SECONDS)
+
+    try:
+        running = _Relay(tap, closed, lambda: Beside(work, tell, asked.log_file), tell)
+    except (OSError, MemoryError) as error:  # mostly `ulimit -n`, `ulimit -u`, `ulimit -v`
+        _close_own()
+        tell(f"{NO_TAP}: {_reason(error)}")
+        become(tap.command, closed, tell)
+    try:
+        running.run()
+    except (OSError, MemoryError) as error:
+        tell(f"the tap cannot go on, and ends the server: {_reason(error)}")
+        running.give_up()
+
+
+class _Relay:
+    def __init__(
+        self, tap: Stdio, closed: Collection[int], begin: Callable[[], Beside], tell: Callable[[str], None]
+    ) -> None:
+        self._tap = tap
+        self._closed = closed
+        self._tell = tell
+        self._group = 0
+        self._is_running = True
+        self._is_over = threading.Event()
+        self._is_hurried = self._is_abandoned = self._is_left = False
+        self._nowhere = os.open(os.devnull, os.O_RDWR)
+        self._wake, self._waking = os.pipe()
+        input_read, self._input = os.pipe()
+        self._output, output_write = os.pipe()
+        self._errors, errors_write = os.pipe()
+        theirs = (input_read, output_write, errors_write)
+        self._beside = begin()
+        self._signals = Signals()
+        try:
+            self._listen()
+            self._prepare()
+            self._group = self._start(theirs)
+        except (OSError, MemoryError):
+            self._beside.undo()
+            self._signals.undo()
+            raise
+        for descriptor in theirs:
+            os.close(descriptor)
+        self._beside.guard(self._group)
+
+    def _prepare(self) -> None:
+        """Have all that may be refused, while the server can still be run without it."""
+        self._telling = telling = self._beside.telling()
+        self._into = into = Pump(0, self._input, OUT, telling, lambda: self._after_input(into))
+        self._out = out = Pump(self._output, 1, IN, telling, lambda: self._after_output(out))
+        self._err = err = Pump(self._errors, 2, ERROR, telling, self._after_errors)
+        for pump in (into, out, err):
+            pump.prepare()
+        self._signals.prepare(self._pass_signal)
+        bytes(ROOM)  # untouched, and given back at once
+
+    def run(self) -> NoReturn:
+        into, out, err, telling = self._into, self._out, self._err, self._telling
+        for each in (into, out, err, self._signals):
+            each.start()
+        leave_no_core()  # not before: the server has the limits that its host gave it
+        status = self._wait()
+        self._is_running = False
+        self._is_over.set()
+        held = [pump for pump in (out, err) if not self._is_delivered(pump)]
+        telling.passed(EXITED, b"%d" % os.waitstatus_to_exitcode(status))
+        if held and not self._is_gone():
+            self._leave(held, status)
+        if self._is_gone():
+            self._signal_group(signal.SIGKILL)  # as in our own connections: descendants that outlived an orderly end
+        os.dup2(self._nowhere, 0)
+        os.dup2(self._nowhere, 1)
+        self._beside.end()
+        _end_as(status)
+
+    def give_up(self) -> NoReturn:
+        """End, with the server."""
+        if self._group and self._is_running:
+            self._signal_group(signal.SIGKILL)
+        os._exit(1)
+
+    def _wait(self) -> int:
+        """Wait for the server's end, or a signal: `waitpid` would miss one that comes just before it begins to wait."""
+        while True:
+            ended, status = os.waitpid(self._group, os.WNOHANG)
+            if ended:
+                return status
+            os.read(self._wake, 64)
+
+    def _is_delivered(self, pump: Pump) -> bool:
+        """Wait until all is delivered; False if somebody else has the pipe, who may say more, or goes on all the time."""
+        pause, enough = 0.001, pump.written + PIPE_LIMIT
+        while not (pump.is_over or self._is_hurried):
+            if pump.is_held or pump.written > enough:
+                return False
+            pump.wait(pause)
+            pause = min(2 * pause, 0.1)
+        return True
+
+    def _leave(self, held: Sequence[Pump], status: int) -> None:
+        """End as the server did, while a process forked of this one passes on what others still say."""
+        try:
+            for pump in (self._into, *held):
+                pump.halt(self._nowhere)
+            child = self._beside.fork()
+            if child:
+                _end_as(status)
+            self._is_over = threading.Event()
+            self._go_on(held)
+        except (OSError, MemoryError) as error:
+            self._tell(f"what others of the server still say is not passed on: {_reason(error)}")
+            return
+        while not self._is_over.is_set():
+            os.read(self._wake, 64)
+        self._beside.end()
+        os._exit(0)
+
+    def _go_on(self, held: Sequence[Pump]) -> None:
+        self._is_left = True
+        if self._into.is_over:
+            Thread(self._end_without_host)
+        if self._err.is_over:
+            os.dup2(self._nowhere, 2)
+        pumps = held if self._into.is_over else (self._into, *held)
+        for pump in pumps:
+            pump.prepare()
+        self._signals.prepare(self._pass_signal)
+        Thread(lambda: self._wait_for(held))
+        for each in (*pumps, self._signals):
+            each.start()
+
+    def _wait_for(self, pumps: Sequence[Pump]) -> None:
+        for pump in pumps:
+            pump.wait()
+        self._finish()
+
+    def _finish(self) -> None:
+        self._is_over.set()
+        write(self._waking, b"!")
+
+    # The server.
+
+    def _start(self, pipes: Sequence[int]) -> int:
+        command = self._tap.command
+        try:
+            pid = os.posix_spawnp(
+                command[0],
+                command,
+                environment(),
+                file_actions=[
+                    (os.POSIX_SPAWN_CLOSE, number) if number in self._closed else (os.POSIX_SPAWN_DUP2, pipe, number)
+                    for number, pipe in enumerate(pipes)
+                ],
+                setsigmask=self._signals.mask,
+                setpgroup=0,  # so that it can be ended with all that it started, and the host's own group is left alone
+                setsigdef=IGNORED_BY_PYTHON,
+            )
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in NO_ROOM:
+                raise
+            cannot_start(command[0], error, self._tell)
+        return pid
+
+    def _signal_group(self, number: int) -> None:
+        self._signal(os.killpg, number)
+
+    def _signal(self, send: Callable[[int, int], None], number: int) -> None:
+        try:
+            send(self._group, number)
+        except OSError:
+            return  # nobody is left
+
+    # Signals.
+
+    def _listen(self) -> None:
+        os.set_blocking(self._waking, False)
+        signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _heard)  # also where the host ignores it, which would hide how the server ends
+        for number in STOPS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._stop)
+
+    def _pass_signal(self, number: int) -> None:
+        if self._is_over.is_set():
+            self._is_hurried = self._is_hurried or number in TO_GROUP
+        elif number in TO_GROUP:
+            self._signal_group(number)
+        elif self._is_running:
+            self._signal(os.kill, number)
+
+    def _stop(self, number: int, _frame: object) -> None:
+        """Stopped at a terminal: the server too. SIGCONT reaches it through us."""
+        if self._group:
+            self._signal_group(number)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    # What follows the end of a stream.
+
+    def _after_input(self, pump: Pump) -> None:
+        os.close(self._input)
+        if pump.is_broken:
+            os.dup2(self._nowhere, 0)  # the host learns from its next write that nobody reads
+        self._end_without_host()
+
+    def _end_without_host(self) -> None:
+        """Once the host has gone, end the server with all that it started."""
+        while not self._is_gone():
+            if self._is_over.wait(LOOK_SECONDS):  # to wait at the output itself would hold it open
+                return
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self._is_over.wait(PATIENCE):
+                return
+            self._signal_group(number)
+        self._finish()  # whoever is left has left the group as well
+
+    def _is_gone(self) -> bool:
+        """Whether the host takes nothing any more."""
+        hosts_end = select.poll()
+        hosts_end.register(1, 0)
+        gone = select.POLLERR | select.POLLHUP
+        if not self._is_abandoned:
+            is_gone = self._out.is_broken or any(event & gone for _, event in hosts_end.poll(0))
+            self._is_abandoned = self._is_abandoned or is_gone
+        return self._is_abandoned
+
+    def _after_output(self, pump: Pump) -> None:
+        os.close(self._output)  # where nobody takes it, the server learns so from its next write
+        if not pump.is_broken and not self._is_gone():
+            os.dup2(self._nowhere, 1)  # the host learns that the server closed it
+
+    def _after_errors(self) -> None:
+        os.close(self._errors)
+        if self._is_left:
+            os.dup2(self._nowhere, 2)  # the host, which has seen the exit, may wait for its end
+
+
+def _close_own() -> None:
+    """Close what this process has opened, so that what it does next finds descriptors free; what its host has given it stays open."""
+    for number in range(3, 64):
+        try:
+            if not os.get_inheritable(number):
+                os.close(number)
+        except OSError:
+            continue
+
+
+def _reason(error: OSError | MemoryError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or "no memory is left"
+
+
+def _heard(_number: int, _frame: FrameType | None) -> None:
+    """Nothing is to be done but to wake up."""
+
+
+def _end_as(status: int) -> NoReturn:
+    """End as the server did: with its exit code, or by the same signal."""
+    if not os.WIFSIGNALED(status):
+        os._exit(os.waitstatus_to_exitcode(status))
+    number = os.WTERMSIG(status)
+    die_of(number)
+    os._exit(128 + number)

@@ -1,0 +1,110 @@
+"""Every way out that is no key: signals, a terminal that has gone, a mistake of ours, a loop that does not turn any more."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tui_host.guard.terminal_state import restore
+from tui_host.host.defects import noticed
+from tui_host.tui import textual_private
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from textual.app import App
+
+    from tui_host.guard.guard_client import Guard
+
+HANGUP = 129
+SIGNALS = {signal.SIGHUP: HANGUP, signal.SIGINT: 130, signal.SIGTERM: 143}
+LAST_SECONDS = 8.0
+"""A program that was told to end by a signal, and has not within this time, ends at once. Quitting takes six at most."""
+LOOK_SECONDS = 1.0
+
+
+@asynccontextmanager
+async def watched(
+    app: App[int], noted: Callable[[BaseException], None], guard: Guard
+) -> AsyncGenerator[Callable[[], bool]]:
+    """Within the block signals and a lost terminal end the app in order; yields what says whether a signal has come.
+
+    Plain handlers, and not the loop's: they work also while the loop waits for something.
+
+    Args:
+        app: What is ended.
+        noted: Told of what went wrong in a thread or a task that nobody waits for; what Python would print over the screen.
+        guard: Knows the terminal, which is put back where the app cannot do that any more.
+    """
+    loop = asyncio.get_running_loop()
+    resort = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del frame
+        code = SIGNALS[signal.Signals(number)]
+        if not resort.is_set():
+            resort.set()
+            threading.Thread(target=_last_resort, args=(guard, code), name="tui-host-last", daemon=True).start()
+        loop.call_soon_threadsafe(partial(app.exit, return_code=code))
+
+    def failed(error: BaseException, thread: str) -> None:
+        if thread == textual_private.WRITER and isinstance(error, OSError):
+            app.exit(return_code=HANGUP)
+        else:
+            noted(error)
+
+    before = {number: signal.signal(number, end) for number in SIGNALS}
+    try:
+        with noticed(failed):
+            async with asyncio.TaskGroup() as group:
+                watch = group.create_task(_watch_terminal(app))
+                try:
+                    yield resort.is_set
+                finally:
+                    watch.cancel()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+async def _watch_terminal(app: App[int]) -> None:
+    """End the app when its terminal is gone and no signal said so, as in a session without a controlling terminal."""
+    while not is_terminal_gone():
+        await asyncio.sleep(LOOK_SECONDS)
+    app.exit(return_code=HANGUP)
+
+
+def is_terminal_gone() -> bool:
+    """Whether standard input, which was a terminal, is none any more."""
+    return not os.isatty(0)
+
+
+def _last_resort(guard: Guard, code: int) -> None:
+    time.sleep(LAST_SECONDS)
+    restore(guard)
+    os._exit(code)  # the guard ends the servers once this process is gone
+
+
+def leave_output(app: App[int], code: int, guard: Guard) -> None:
+    """Write what is still buffered. Where nobody reads it any more, drop it, so that the interpreter's end does not fail by it."""
+    if textual_private.is_stuck(app):
+        restore(guard)
+        os._exit(code)  # the interpreter would wait for the writer's lock
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):  # nothing is left to write to
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream.fileno())
+                os.close(null)

@@ -1,0 +1,203 @@
+"""Files on their way into the app: another process reads them, and the chat says how far that has come."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from tui_host.errors import SettingsError, StoreError, TuiHostError
+from tui_host.opening.import_process import COMMAND, Reached, question, reached
+from tui_host.settings.secrets import listed_environment
+from tui_host.tui.sources.session_sources import ARRIVING
+from tui_host.tui.widgets.first_frame import reading_words
+
+if TYPE_CHECKING:
+    from tui_host.chat.conversation import NoteItem
+    from tui_host.chat.session import Session
+    from tui_host.settings.schema import Settings
+    from tui_host.tui.app import TuiHost
+
+LOOK_SECONDS = 0.05
+STILL_LOOKS = 10
+"""So many times nothing is new before that is taken for the end: what is told later would take a note's place."""
+WRITE_SECONDS = 5.0
+"""So long it is waited for the disk before an error is shown that would be kept there, too."""
+
+
+class Incoming:
+    """Files that will be read once the app's first frame is there.
+
+    Args:
+        paths: Which.
+        database: Where their session comes to, and nothing else.
+        settings: Whose secrets are taken out.
+
+    Attributes:
+        broken: Why only a part of them could be read, which is shown; None where that is not so.
+
+    Raises:
+        SettingsError: One cannot be opened.
+    """
+
+    def __init__(self, paths: Sequence[Path], database: Path, settings: Settings) -> None:
+        self.database = database
+        self.broken: TuiHostError | None = None
+        self._id = ""
+        self._names = " and ".join(path.name or str(path) for path in paths)
+        self._question = question(paths, database, settings)
+        self._environment = listed_environment(settings.environment)
+        for path in paths:
+            if str(path) == "-":
+                raise SettingsError("the app's keys come from standard input", "-", "put it into a file, and name that")
+            if not os.access(path, os.R_OK) or path.is_dir():
+                from tui_host.opening.importing import opened
+
+                with ExitStack() as stack:
+                    opened(path, stack)  # which says why
+
+    @asynccontextmanager
+    async def shown_in(self, app: TuiHost) -> AsyncGenerator[None]:
+        """While the block runs the app, it shows how far this has come, and then what came of it.
+
+        An error ends it where no row was shown yet; else what was read stays, and the error stands beside it.
+        """
+        app.begin = partial(self._session_until_then, app)
+        app.reading = reading_words(self._names)
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(self._follow(app))
+            try:
+                yield
+            finally:
+                following.cancel()
+
+    def _session_until_then(self, app: TuiHost) -> Session:
+        """What is shown until theirs is there."""
+        from tui_host.capture.session_summary import foreign_session
+
+        info = foreign_session(ARRIVING, self._names)
+        return app.host.sessions.foreign(info)
+
+    async def _follow(self, app: TuiHost) -> None:
+        await app.complete.wait()
+        try:
+            with self._started() as process:
+                came = await self._read(process, app)
+        except TuiHostError as error:
+            error.where = error.where or self._names
+            if self._is_shown(app):
+                await self._break_off(error, app)
+            else:
+                app.host.fault = error  # whoever runs the app tells it, once the terminal is given back
+            return
+        app.host.notices += [*came.notices, "Nothing is kept here: «tui-host sessions import» does."]
+
+    @contextmanager
+    def _started(self) -> Generator[subprocess.Popen[bytes]]:
+        """The process that reads them; with the block it ends, wherever it is.
+
+        Raises:
+            TuiHostError: It cannot be started.
+        """
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own module
+                COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=self._environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise TuiHostError(f"the process that reads it cannot be started: {error.strerror}", self._names) from error
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()  # who waits for its next word hears that there is none
+
+    async def _read(self, process: subprocess.Popen[bytes], app: TuiHost) -> Reached:
+        """Show what comes of it; what it said last, once all is there."""
+        from tui_host.tui.sources.imported import ArrivingSource
+
+        stdin, stdout = _pipe(process.stdin), _pipe(process.stdout)
+        with suppress(BrokenPipeError):  # it has ended: heard below
+            stdin.write(self._question)
+            stdin.flush()
+        first = app.session
+        while not (so_far := reached(await asyncio.to_thread(stdout.readline))).is_whole:
+            if so_far.id:
+                self._id = so_far.id
+                await self._show(so_far.id, app, first)
+            elif app.main is not None and isinstance(source := app.main.source, ArrivingSource):
+                source.reached = f"reading {self._names}: {_words(so_far)}"
+        return so_far
+
+    async def _show(self, name: str, app: TuiHost, first: Session) -> None:
+        """Its session has a record: let it take the place of what stood for it."""
+        await app.host.ready()
+        store = app.host.store
+        assert store is not None  # noqa: S101 - it has what it shows
+        info = await asyncio.to_thread(store.find_session, name)
+        if app.session is first:
+            app.call_later(app.show_session, app.host.sessions.foreign(info))  # in the app's own context
+        else:
+            app.host.notices.append(f"{self._names} is being read: f5 has it.")
+
+    def _is_shown(self, app: TuiHost) -> bool:
+        """Whether a person may have read something of it, or has gone on to another session meanwhile."""
+        if not self._id or app.session.id == ARRIVING:
+            return False
+        if app.session.id != self._id:
+            return True
+        source = None if app.main is None else app.main.source
+        return source is not None and bool(source.ladder.rows)
+
+    async def _break_off(self, error: TuiHostError, app: TuiHost) -> None:
+        """No more will come: say so in the chat of what there is, and beside it."""
+        from tui_host.chat.conversation import NoteItem, item_to_text
+
+        self.broken = error
+        app.host.notices.append(str(error))
+        store = app.host.store
+        assert store is not None  # noqa: S101 - it has what it shows
+        note = NoteItem(turn=1, kind="error", what=error.what, where=error.where, remedy=error.remedy)
+        with suppress(StoreError):  # such as a full disk, which may be the error itself: it is shown below even so
+            number = len(await asyncio.to_thread(store.session_items, self._id))
+            store.sessions.save_item(self._id, number, item_to_text(note))  # for when it is opened again
+            await asyncio.to_thread(store.run, lambda _: None, WRITE_SECONDS)
+        await self._note_in(app, note)
+
+    async def _note_in(self, app: TuiHost, note: NoteItem) -> None:
+        """Put the note behind what is told, once nothing more comes; not where the person has gone on to another session."""
+        from tui_host.tui.sources.imported import ArrivingSource
+
+        before, looks = (-1, -1), 0
+        while app.session.id == self._id and looks < STILL_LOOKS:
+            await asyncio.sleep(LOOK_SECONDS)
+            source, told = None if app.main is None else app.main.source, app.session.conversation
+            if isinstance(source, ArrivingSource) and source.live:
+                source.break_off(str(self.broken))
+            if source is None or source.live:
+                continue
+            now = len(source.ladder.rows), len(told)
+            looks, before = looks + 1 if now == before else 0, now
+        if app.session.id == self._id:
+            told = app.session.conversation
+            if not len(told) or told[len(told) - 1] != note:
+                told.add(note)
+
+
+def _words(so_far: Reached) -> str:
+    share = min(100 * so_far.done // max(so_far.expected, 1), 100)
+    return f"{share} % · {so_far.records:,} record{'s' * (so_far.records != 1)}"
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None  # noqa: S101 - pipes were asked for
+    return pipe

@@ -1,0 +1,150 @@
+"""Lines in the making: a width, a stack of what stands before each line, and where each line begins in its block's text."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from tui_host.tui.markdown.markdown_styles import Inks
+from tui_host.tui.markdown.origins import Range, Trace
+from tui_host.tui.markdown.wrap import break_lines, cut, fill, fold
+
+
+class Run(NamedTuple):
+    """Some own characters of a piece on a line.
+
+    Attributes:
+        x: The cell where they begin.
+        place: Number of the first one in the text of its piece.
+        length: How many there are.
+    """
+
+    x: int
+    place: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line.
+
+    Attributes:
+        strip: What is drawn.
+        runs: The piece's own characters on it, from left to right; none on a line without text.
+        is_label: It names the language of the code below it.
+    """
+
+    strip: Strip
+    runs: tuple[Run, ...] = ()
+    is_label: bool = False
+
+
+class Row(NamedTuple):
+    """A text up to a hard line end.
+
+    Attributes:
+        segments: What is drawn of it.
+        plain: The same without styles.
+        place: Number of its first character in the text of its piece, whatever the width.
+    """
+
+    segments: list[Segment]
+    plain: str
+    place: int
+
+
+class Page:
+    """Takes texts, gives lines.
+
+    Attributes:
+        width: Cells of a whole line, prefixes included.
+        inks: Styles and marks.
+        lines: What has been made.
+        trace: Told where every character comes from, if it is asked for.
+    """
+
+    def __init__(self, width: int, inks: Inks, *, trace: Trace | None = None) -> None:
+        self.width = width
+        self.inks = inks
+        self.lines: list[Line] = []
+        self.trace = trace
+        self._rest: list[Segment] = []
+        self._first: list[Segment] | None = None
+        self._place = 0
+
+    @property
+    def room(self) -> int:
+        """Cells that a text has beside the prefixes, at least one."""
+        return max(1, self.width - self._indent)
+
+    @property
+    def _indent(self) -> int:
+        return sum(cell_len(segment.text) for segment in self._rest)
+
+    @contextmanager
+    def inside(self, first: Segment, rest: Segment) -> Generator[None]:
+        """Put `first` before the next line, and `rest`, as wide, before the lines after it."""
+        before, begun = self._rest, self._first
+        self._first = [*(before if begun is None else begun), first]
+        self._rest = [*before, rest]
+        yield
+        self._rest = before
+        self._first = begun if self._is_fresh() else None
+
+    def _is_fresh(self) -> bool:
+        """Whether nothing was drawn since the last prefix was put."""
+        return self._first is not None
+
+    def _prefix(self) -> list[Segment]:
+        prefix = self._rest if self._first is None else self._first
+        self._first = None
+        return prefix
+
+    def blank(self) -> None:
+        """An empty line, with its prefixes."""
+        self.lines.append(Line(Strip(self._prefix())))
+
+    def raw(self, segments: Sequence[Segment], runs: Sequence[Run] = (), *, is_label: bool = False) -> None:
+        """A line that fits already; `runs` say what text of its own it has, counted from behind the prefixes."""
+        indent = self._indent if runs else 0
+        moved = tuple(run._replace(x=run.x + indent) for run in runs)
+        self.lines.append(Line(Strip([*self._prefix(), *segments]), moved, is_label))
+
+    def take(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> list[Row]:
+        """Count a text among those of the piece; its rows, made visible, are still to be drawn."""
+        if self.trace is not None:
+            self.trace.note("".join(segment.text for segment in segments).split("\n"), origin, by_line=by_line)
+        rows: list[Row] = []
+        for row in break_lines(segments):
+            plain = "".join(segment.text for segment in row)
+            rows.append(Row(row, plain, self._place))
+            self._place += len(plain) + 1
+        return rows
+
+    def text(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> None:
+        """A text that is wrapped at words; newlines in it begin new lines, each a text of its own if it is told `by_line`."""
+        for row in self.take(segments, origin, by_line=by_line):
+            for start, end in fill(row.plain, self.room):
+                self._add(cut(row.segments, start, end), row.place + start, end - start)
+
+    def code(self, segments: Sequence[Segment], filling: Style, origin: Sequence[Range] = ()) -> None:
+        """A text that keeps its spaces and is cut where the line ends, filled to the right in one style."""
+        room = self.room
+        for row in self.take(segments, origin, by_line=True):
+            for start, end in fold(row.plain, room):
+                piece = cut(row.segments, start, end)
+                missing = room - cell_len(row.plain[start:end])
+                if missing > 0:
+                    piece.append(Segment(" " * missing, filling))
+                self._add(piece, row.place + start, end - start)
+
+    def _add(self, segments: list[Segment], place: int, length: int) -> None:
+        run = Run(self._indent, place, length)
+        self.lines.append(Line(Strip([*self._prefix(), *segments]), (run,)))

@@ -1,0 +1,188 @@
+"""Pieces of Markdown onto a page: headings, paragraphs, lists, quotes, tables, fences, rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+
+from tui_host.tui.markdown.code_blocks import draw_code
+from tui_host.tui.markdown.inline import Words, words_of
+from tui_host.tui.markdown.line_page import Page
+from tui_host.tui.markdown.markdown_styles import UNDERLINED
+from tui_host.tui.markdown.origins import Range, Wrap
+from tui_host.tui.markdown.parser import parse
+from tui_host.tui.markdown.source_pieces import Piece
+from tui_host.tui.markdown.source_walk import Walk
+from tui_host.tui.markdown.tables import Need, draw_table, read_table
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+HEADINGS = (
+    Style.null(),  # with a rule below it
+    UNDERLINED,
+    Style.null(),
+    Style(italic=True),
+    Style(bold=False, italic=True),
+    Style(bold=False),
+)
+"""What each level of headings differs in, beside its colour and its strength."""
+TASKS = ("[ ] ", "[x] ", "[X] ")
+
+
+def draw_piece(page: Page, piece: Piece, references: MutableMapping[str, object] | None = None) -> None:
+    """Draw one piece. All but `text` needs the parser loaded."""
+    if piece.gap:
+        page.blank()
+    match piece.kind:
+        case "text":
+            text = [Segment(piece.source.expandtabs(4), Style.null())]
+            page.text(text, _code_origin(page, piece.source, 0), by_line=True)
+        case "fence":
+            origin = _code_origin(page, piece.source, 0)
+            draw_code(page, piece.source, piece.info, label=piece.begins, origin=origin)
+            _wrap_fence(page, piece)
+        case "table":
+            needs = [Need(*columns) for columns in piece.columns]
+            _draw_table(page, parse(piece.source, references), needs, head=piece.begins)
+        case "markdown":
+            _draw_blocks(page, parse(piece.source, references), ordinal=piece.ordinal)
+
+
+def top_blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Each block of a list of tokens with all that is in it."""
+    start = depth = 0
+    for number, token in enumerate(tokens):
+        if depth == 0:
+            start = number
+        depth += token.nesting
+        if depth == 0:
+            yield tokens[start : number + 1]
+
+
+def _draw_blocks(page: Page, tokens: Sequence[Token], *, tight: bool = False, ordinal: int | None = None) -> None:
+    for number, block in enumerate(top_blocks(tokens)):
+        if number and not tight:
+            page.blank()
+        _draw_block(page, block, ordinal if number == 0 else None)
+
+
+def _draw_block(page: Page, block: Sequence[Token], ordinal: int | None) -> None:
+    head = block[0]
+    match head.type:
+        case "heading_open":
+            _draw_heading(page, block)
+        case "paragraph_open":
+            words = _words(page, block[1])
+            page.text(words.segments, words.origin)
+        case "bullet_list_open" | "ordered_list_open":
+            _draw_list(page, block, ordinal)
+        case "blockquote_open":
+            edge = Segment(f"{page.inks.glyphs.thin} ", page.inks["rule"])
+            with page.inside(edge, edge):
+                _draw_blocks(page, block[1:-1])
+        case "table_open":
+            _draw_table(page, block, (), head=True)
+        case "fence" | "code_block":
+            code = head.content.removesuffix("\n")
+            origin = _code_origin(page, code, (head.map or [0, 0])[0] + (head.type == "fence"))
+            draw_code(page, code, head.info, label=True, origin=origin)
+            _wrap_code(page, head)
+        case "hr":
+            page.raw([Segment(page.inks.glyphs.box[4] * page.room, page.inks["rule"])])
+        case _:
+            page.text([Segment(head.content, Style.null())])
+
+
+def _words(page: Page, inline: Token, style: Style | None = None) -> Words:
+    trace = page.trace
+    walk = None if trace is None else Walk(inline.content, trace.offsets(inline), trace)
+    return words_of(inline, page.inks, style, walk)
+
+
+def _draw_table(page: Page, block: Sequence[Token], needs: Sequence[Need], *, head: bool) -> None:
+    if page.trace is not None:
+        first, last = block[0].map or [0, 0]
+        page.trace.tables.append((page.trace.place_in(first, 0), page.trace.end_of(last - 1)))
+    draw_table(page, read_table(block, page.inks, page.trace), needs, head=head)
+
+
+def _draw_heading(page: Page, block: Sequence[Token]) -> None:
+    level = int(block[0].tag[1:])
+    words = _words(page, block[1], page.inks["heading"] + HEADINGS[level - 1])
+    page.text(words.segments, words.origin)
+    if level == 1:
+        cells = min(page.room, max(3, cell_len("".join(segment.text for segment in words.segments))))
+        page.raw([Segment(page.inks.glyphs.box[4] * cells, page.inks["rule"])])
+
+
+def _draw_list(page: Page, block: Sequence[Token], ordinal: int | None) -> None:
+    ordered = block[0].type == "ordered_list_open"
+    number = int(block[0].attrGet("start") or 1) if ordinal is None else ordinal
+    bullets = page.inks.glyphs.bullets
+    depth = block[0].level // 2
+    tight = is_tight(block)
+    accent = page.inks["accent"]
+    for place, item in enumerate(top_blocks(block[1:-1])):
+        if place and not tight:
+            page.blank()
+        task = _take_task(item)
+        mark = f"{number + place}. " if ordered else f"{bullets[min(depth, len(bullets) - 1)]} "
+        if task is not None:
+            mark = (mark if ordered else "") + f"{page.inks.glyphs.boxes[task]} "
+        if len(mark) * 2 > page.room:
+            mark = mark[:1]  # a list too deep for the width: it goes on without its indentation
+        with page.inside(Segment(mark, accent), Segment(" " * len(mark), Style.null())):
+            if len(item) == 2:
+                page.blank()
+            _draw_blocks(page, item[1:-1], tight=tight)
+
+
+def _take_task(item: Sequence[Token]) -> bool | None:
+    """Whether an item is a task that is done; its box is taken from the text. None for an item that is no task."""
+    if len(item) < 4 or item[1].type != "paragraph_open" or not item[2].content.startswith(TASKS):
+        return None
+    first = (item[2].children or [])[0]
+    if first.type != "text" or not first.content.startswith(TASKS):
+        return None
+    done = first.content[1] != " "
+    first.content = first.content[4:]
+    return done
+
+
+def is_tight(block: Sequence[Token]) -> bool:
+    """Whether a list's items stand without empty lines between them."""
+    level = block[0].level + 2
+    return all(token.hidden for token in block if token.type == "paragraph_open" and token.level == level)
+
+
+# Where it comes from.
+
+
+def _code_origin(page: Page, code: str, first: int) -> Sequence[Range]:
+    return () if page.trace is None else page.trace.code_origin(code, first)
+
+
+def _wrap_code(page: Page, head: Token) -> None:
+    """A fence, or lines that are code by their indentation."""
+    trace = page.trace
+    if trace is None or head.type != "fence":
+        return
+    first, last = head.map or [0, 0]
+    inner = (trace.place_in(first + 1, 0), trace.place_in(last - 1, 0))
+    opening = f"{head.markup}{head.info}\n"
+    end = trace.place_in(last - 1, len(head.markup))
+    trace.wraps.append(Wrap(trace.place_in(first, 0), inner, end, opening, f"\n{head.markup}", is_code=True))
+
+
+def _wrap_fence(page: Page, piece: Piece) -> None:
+    trace = page.trace
+    if trace is None:
+        return
+    marks = piece.opening[: len(piece.opening) - len(piece.opening.lstrip(piece.opening[:1]))]
+    inner = (piece.opened, max((end for _, end in trace.ranges), default=piece.start) + 1)
+    trace.wraps.append(Wrap(piece.opened, inner, inner[1], f"{piece.opening}\n", f"\n{marks}", is_code=True))

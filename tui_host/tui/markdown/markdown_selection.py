@@ -1,0 +1,179 @@
+"""What is selected of a document, in characters of its source: so it stays on its text while more comes and lines wrap anew."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len, split_graphemes
+
+from tui_host.tui.markdown.document import Document
+from tui_host.tui.markdown.line_page import Run
+from tui_host.tui.markdown.origins import Range, Trace, Wrap
+
+
+def range_at(document: Document, line: int, cell: int) -> Range:
+    """The source of the character at a cell; an empty range before a line's text, behind it, and on a line without text."""
+    number, inside, lines = document.lines_at(line)
+    trace = document.trace(number)
+    if inside >= len(lines):
+        return document.length, document.length
+    runs = lines[inside].runs
+    if not runs:
+        above = next((each.runs[-1] for each in reversed(lines[:inside]) if each.runs), None)
+        place = trace.ranges[above.place + above.length - 1][1] if above and above.length else trace.piece.start
+        return place, place
+    run = next((each for each in reversed(runs) if each.x <= cell), runs[0])
+    if not run.length:
+        start = trace.ranges[run.place][0]
+        return start, start
+    if cell < run.x:
+        start = trace.ranges[run.place][0]
+        return start, start
+    place = _place_at(trace, run, cell)
+    if place is None:
+        end = trace.ranges[run.place + run.length - 1][1]
+        return end, end
+    return trace.ranges[place[0]][0], trace.ranges[place[1] - 1][1]
+
+
+def _place_at(trace: Trace, run: Run, cell: int) -> Range | None:
+    """The places of what is drawn at a cell; None behind the run."""
+    x = run.x
+    for first, last, cells in split_graphemes(_text(trace, run))[0]:
+        if cell < x + cells:
+            return run.place + first, run.place + last
+        x += cells
+    return None
+
+
+def _text(trace: Trace, run: Run) -> str:
+    return "".join(trace.text[run.place : run.place + run.length])
+
+
+def cells_in(document: Document, line: int, selected: Range) -> tuple[int, int] | None:
+    """Which cells of a line are selected."""
+    number, inside, lines = document.lines_at(line)
+    if inside >= len(lines) or not lines[inside].runs:
+        return None
+    trace = document.trace(number)
+    first, last = selected
+    found: list[int] = []
+    for run in lines[inside].runs:
+        places = [
+            place
+            for place, (start, _) in enumerate(trace.ranges[run.place : run.place + run.length])
+            if first <= start < last
+        ]
+        if places:
+            text = _text(trace, run)
+            found += [run.x + cell_len(text[: places[0]]), run.x + cell_len(text[: places[-1] + 1])]
+    return (found[0], found[-1]) if found else None
+
+
+def point_of(document: Document, offset: int) -> tuple[int, int]:
+    """The line and the cell of a character of the source."""
+    number = document.piece_of(offset)
+    trace = document.trace(number)
+    place = trace.place_of(offset)
+    start, lines = document.piece_lines(number)
+    found = (start, 0)
+    for inside, line in enumerate(lines):
+        for run in line.runs:
+            if run.place <= place:
+                at = min(place - run.place, run.length)
+                found = (start + inside, run.x + cell_len(_text(trace, run)[:at]))
+    return found
+
+
+def word_at(document: Document, line: int, cell: int) -> Range | None:
+    """The word at a cell, or the one character that is none."""
+    return _around(document, line, cell, whole=False)
+
+
+def text_at(document: Document, line: int, cell: int) -> Range | None:
+    """The paragraph, cell or line of code at a cell, with the marks that its first line begins with."""
+    return _around(document, line, cell, whole=True)
+
+
+def _around(document: Document, line: int, cell: int, *, whole: bool) -> Range | None:
+    number, inside, lines = document.lines_at(line)
+    runs = lines[inside].runs if inside < len(lines) else ()
+    run = next((each for each in reversed(runs) if each.x <= cell), None)
+    if run is None or not run.length:
+        return None
+    trace = document.trace(number)
+    at = _place_at(trace, run, cell)
+    if at is None and not whole:
+        return None
+    first, last = trace.text_at(run.place) if whole else trace.word_at(at[0] if at else run.place)
+    if first >= last:
+        return None
+    start, end = trace.ranges[first][0], trace.ranges[last - 1][1]
+    return (_begin_of_line(document.source, trace, start) if whole and len(runs) == 1 else start), end
+
+
+def copied(document: Document, selected: Range) -> str:
+    """The source of what is selected; markup that it cuts through is opened and closed. It ends with no line end."""
+    source = document.source
+    first, last = max(0, selected[0]), min(selected[1], len(source))
+    if not document.is_text:
+        last = first + len(source[first:last].rstrip("\n"))
+    if first >= last:
+        return ""
+    if document.is_text:
+        return source[first:last]
+    begins = document.trace(document.piece_of(first))
+    ends = document.trace(document.piece_of(last - 1))
+    last = max((end for start, end in ends.ranges if first <= start < last), default=last)  # no marks of what follows
+    around, inside = begins.wraps_at(first), ends.wraps_at(last - 1)
+    code = next((wrap for wrap in around if wrap.is_code and wrap.outer in {each.outer for each in inside}), None)
+    if code is not None:
+        return _own_lines(source, begins, first, last) if begins is ends else source[first:last]
+    if begins is not ends or begins.text_at(begins.place_of(first)) != ends.text_at(ends.place_of(last - 1)):
+        if begins.is_in_table(first):
+            first = source.rfind("\n", 0, first) + 1  # tables are copied row by row, if more than a cell is
+        if ends.is_in_table(last - 1):
+            last = source.find("\n", last - 1) if "\n" in source[last - 1 :] else len(source)
+        first = _begin_of_line(source, begins, first)
+    return _balanced(source, (first, last), around, inside)
+
+
+def _balanced(source: str, selected: Range, around: list[Wrap], inside: list[Wrap]) -> str:
+    first, last = selected
+    shared = {wrap.outer for wrap in around} & {wrap.outer for wrap in inside}
+    opening = closing = ""
+    for wrap in reversed(around):  # from the innermost on
+        if wrap.outer >= first:
+            continue  # its mark is among what is selected
+        whole = wrap.inner[0] == first and (wrap.outer not in shared or (wrap.inner[1] == last and not wrap.is_code))
+        if whole and not opening:
+            first = min(first, wrap.outer)
+            if wrap.outer in shared:
+                last = max(last, wrap.end)
+        elif wrap.outer not in shared:
+            opening = wrap.opening + opening
+    for wrap in reversed(inside):
+        if wrap.outer in shared or wrap.end <= last:
+            continue
+        if wrap.inner[1] == last and not closing:
+            last = max(last, wrap.end)
+        else:
+            closing += wrap.closing
+    return opening + source[first:last] + closing
+
+
+def _begin_of_line(source: str, trace: Trace, first: int) -> int:
+    """Before the marks that a line begins with, where nothing of it is drawn before this character."""
+    begin = source.rfind("\n", 0, first) + 1
+    return first if any(begin <= start < first for start, _ in trace.ranges) else begin
+
+
+def _own_lines(source: str, trace: Trace, first: int, last: int) -> str:
+    """Lines of code without what stands before them in a list or a quote."""
+    starts = sorted({start for start, end in trace.ranges if first <= start < last and end > start})
+    kept: list[str] = []
+    place = first
+    for line in source[first:last].splitlines(keepends=True):
+        end = place + len(line)
+        own = next((start for start in starts if place <= start < end), place)
+        kept.append(source[place if place == first else own : end])
+        place = end
+    return "".join(kept)

@@ -1,0 +1,180 @@
+"""Runs the app and the host around each other: the host opens once the screen is complete, and ends after the app."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import io
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING
+
+from tui_host.errors import SettingsError, TuiHostError
+
+if TYPE_CHECKING:
+    from tui_host.guard.guard_client import Guard
+    from tui_host.settings.schema import Settings
+    from tui_host.tui.app import TuiHost
+    from tui_host.tui.incoming_files import Incoming
+
+PLACELESS = frozenset({"", "dumb", "unknown"})
+"""Values of TERM that mean a terminal which cannot place text."""
+
+THRESHOLDS = (1000, 10, 100)
+"""How many more objects, and how many younger rounds, make the collector look; through all of them only now and then: next to
+nothing of ours waits for it, and the screen does."""
+
+
+def check_terminal(instead: str = "tui-host ask TEXT") -> None:
+    """Return where the app can draw.
+
+    Args:
+        instead: What does the same without a terminal.
+
+    Raises:
+        SettingsError: It cannot here.
+    """
+    if not all(os.isatty(descriptor) for descriptor in (0, 1, 2)):  # Textual draws on standard error
+        raise SettingsError("the app needs a terminal", remedy=f"without one: {instead}")
+    if os.environ.get("TERM", "") in PLACELESS:
+        raise SettingsError("this terminal cannot place text", where="TERM", remedy=f"set TERM, or use {instead}")
+
+
+def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | None = None) -> int:
+    """The app; returns its exit code.
+
+    Args:
+        settings: What is configured.
+        record: Whether anything is kept on disk.
+        incoming: Files that are shown in place of a new session, once they are read.
+
+    Raises:
+        SettingsError: There is no terminal that it can draw on.
+        TuiHostError: The host could not open, a mistake of ours ended the app, or of what it showed only a part could be read.
+    """
+    check_terminal()
+    from tui_host.guard.guard_client import Guard
+    from tui_host.guard.terminal_state import found_terminal, restore
+    from tui_host.tui.exits import leave_output
+    from tui_host.tui.suspension import PausableLoop
+
+    _write_utf8()
+    guard = Guard(found_terminal())
+    try:
+        with asyncio.Runner(loop_factory=PausableLoop) as runner:
+            app = runner.run(_run(settings, guard, record=record, incoming=incoming))
+    except BaseException:
+        restore(guard)  # Textual may not have come to that
+        raise
+    finally:
+        guard.bye()
+    error = app.crash or app.host.fault
+    code = app.return_code or 0
+    leave_output(app, code, guard)
+    if error is None and incoming is not None and not code:  # by a signal it ended as by a signal
+        error = incoming.broken
+    if error is not None:
+        raise error
+    return code
+
+
+def _write_utf8() -> None:
+    r"""Terminals read UTF-8, also where the locale names nothing or something older; Python would draw `\u2500` then."""
+    if isinstance(sys.__stderr__, io.TextIOWrapper):
+        sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
+
+
+async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Incoming | None) -> TuiHost:
+    from tui_host.host.host import Host
+    from tui_host.tui.app import TuiHost
+    from tui_host.tui.exits import watched
+    from tui_host.tui.textual_private import keep_pastes_text
+
+    keep_pastes_text()
+    database = None if incoming is None else incoming.database
+    app = TuiHost(Host(settings, record=record, guard=guard, database=database))
+    async with (
+        watched(app, app.noted, guard) as is_told,
+        around(app),
+        drawing(app, guard, is_told),
+        collecting(app),
+        nullcontext() if incoming is None else incoming.shown_in(app),
+    ):
+        await app.run_async()
+    return app
+
+
+@asynccontextmanager
+async def around(app: TuiHost) -> AsyncGenerator[None]:
+    """The app's host: it opens once the screen is complete, lives while the block runs the app, and has ended when it is left."""
+
+    async def serve() -> None:
+        await app.complete.wait()
+        await app.host.serve()
+        if app.host.fault is not None:
+            app.exit(return_code=1)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve())
+        try:
+            yield
+        finally:
+            app.first_frame.set()  # an app that ended before its first frame still has a host to end
+            app.complete.set()
+            app.host.stop()
+
+
+@asynccontextmanager
+async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]) -> AsyncGenerator[None]:
+    """While the block runs the app, a guard knows that the terminal is ours, and a pause of the program costs nothing."""
+    from tui_host.guard.terminal_state import given_back
+    from tui_host.tui import textual_private
+    from tui_host.tui.suspension import PausableLoop, Pauses
+
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, PausableLoop)  # noqa: S101 - made in `run_app`
+    pauses = Pauses(app, loop, guard, is_told_to_end)
+
+    async def heed() -> None:
+        await app.first_frame.wait()
+        await pauses.heed()
+
+    async with asyncio.TaskGroup() as group:
+        heeding = group.create_task(heed())
+        try:
+            yield
+        finally:
+            heeding.cancel()
+            guard.leave()
+    if not textual_private.is_stuck(app):
+        given_back(guard)
+
+
+@asynccontextmanager
+async def collecting(app: TuiHost) -> AsyncGenerator[None]:
+    """While the block runs the app, the collector looks from the complete screen on, and never through what was imported.
+
+    It was off while modules came in. What they define stays, and each look through it stops the screen for a tenth of a second.
+    """
+
+    async def collect() -> None:
+        await app.first_frame.wait()
+        gc.freeze()
+        await app.complete.wait()
+        gc.collect()  # what building the screen has left: 2 MiB, looked for only in what is newer than the first frame
+        gc.freeze()
+        gc.set_threshold(*THRESHOLDS)
+        gc.enable()
+        with suppress(TuiHostError):  # who runs the app tells it
+            await app.host.ready()
+        gc.freeze()  # with the host came the SDK
+
+    async with asyncio.TaskGroup() as group:
+        collecting = group.create_task(collect())
+        try:
+            yield
+        finally:
+            gc.enable()
+            collecting.cancel()

@@ -1,0 +1,192 @@
+"""What the screens over the main one share: a title, one body, a line of keys, and escape to leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input, Static
+from typing_extensions import override
+
+from tui_host.tui.glyphs import Glyphs, glyphs_of
+from tui_host.tui.key_tables import HELP, LEAVE, PLACES, Key
+from tui_host.tui.widgets.choices import ChoiceList
+from tui_host.tui.widgets.status_lines import Line
+
+_GAP = 3
+LOW = 8
+"""Lines of the whole screen below which everything but the body gives way."""
+_FEW = 12
+"""Lines below which the keys have one line."""
+
+
+class KeyLine(Static):
+    """Keys with a word each, on as many lines as they need; a key never stands apart from its word."""
+
+    DEFAULT_CSS = """
+    KeyLine { height: auto; padding: 0 1; background: $panel; color: $text-muted; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__("", markup=False, id=id)
+
+    def show(self, keys: Sequence[Key], width: int, most: int) -> None:
+        """Lay the keys out in `width` cells, on at most so many lines; the last keys give way."""
+        lines: list[list[Content]] = [[]]
+        used = 0
+        for key in keys:
+            part = Content.assemble(Content.styled(key.shown, "bold $foreground"), Content(f" {key.brief}"))
+            cells = cell_len(part.plain)
+            if lines[-1] and used + _GAP + cells > width:
+                if len(lines) == most:
+                    break
+                lines.append([])
+                used = 0
+            used += cells + (_GAP if lines[-1] else 0)
+            lines[-1].append(part)
+        self.update(Content("\n").join(Content(" " * _GAP).join(line) for line in lines))
+
+
+class PageScreen(Screen[None]):
+    """A screen that `escape` closes.
+
+    Attributes:
+        HEADING: What it is.
+        PLACE: Its keys, by their name in `keys.PLACES`.
+    """
+
+    HEADING: ClassVar[str] = ""
+    PLACE: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Back", show=False)]
+    DEFAULT_CSS = """
+    PageScreen {
+        layout: vertical;
+        & > #page-heading { color: $foreground; text-style: bold; background: $panel; }
+        & > .page-body { height: 1fr; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: list[events.Event] | None = []
+
+    @override
+    def _forward_event(self, event: events.Event) -> None:
+        """Keep what is typed before there is anything to take it: Textual would lose it."""
+        if self._held is not None and isinstance(event, events.Key | events.Paste):
+            self._held.append(event)
+        else:
+            super()._forward_event(event)
+
+    @override
+    def set_focus(self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False) -> None:
+        super().set_focus(widget, scroll_visible, from_app_focus)
+        if self.focused is not None:
+            self._let_go()
+
+    @override
+    def _update_auto_focus(self) -> None:
+        super()._update_auto_focus()
+        if self.is_mounted:
+            self._let_go()  # though nothing here should take the focus
+
+    def _let_go(self) -> None:
+        """Hand on what was typed, before anything that comes now."""
+        held, self._held = self._held, None
+        for event in held or ():
+            (self.focused or self)._forward_event(event)  # noqa: SLF001 - ours too: a screen is a widget
+
+    @override
+    def compose(self) -> ComposeResult:
+        heading = Line(id="page-heading")
+        heading.say(Content(self.HEADING))
+        yield heading
+        yield from self.body()
+        yield KeyLine(id="page-keys")
+
+    def body(self) -> Sequence[Widget]:
+        """What stands between heading and keys. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
+        raise NotImplementedError
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """The marks to draw with."""
+        return glyphs_of(self)
+
+    def say(self, heading: str) -> None:
+        """Say what this is, in the line on top."""
+        self.query_one("#page-heading", Line).say(Content(heading))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay the keys out for this width."""
+        keys = [key for key in (*PLACES[self.PLACE], LEAVE, HELP) if key.brief and (key, self.PLACE) != (HELP, "Help")]
+        width = max(1, event.size.width - 2)
+        line = self.query_one(KeyLine)
+        line.show(keys, width, 3 if event.size.height >= _FEW else 1)
+        self.set_class(event.size.height < _FEW, "-few")
+        line.display = event.size.height >= LOW
+
+    def action_leave(self) -> None:
+        """Back to where the person was, unless this has gone while it waited for something: then another would go."""
+        if self.is_on_top:
+            self.dismiss()
+
+    @property
+    def is_on_top(self) -> bool:
+        """Whether keys come here; not any more where the person left, or the program ends."""
+        stack = self.app.screen_stack  # pyright: ignore[reportUnknownMemberType] - of any app
+        return bool(stack) and stack[-1] is self
+
+
+class ChoiceScreen(PageScreen):
+    """A list and a field that narrows it down; the field keeps the focus, and the arrows move in the list."""
+
+    AUTO_FOCUS = "Input"
+    PLACEHOLDER: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move('line', -1)", show=False),
+        Binding("down", "move('line', 1)", show=False),
+        Binding("pageup", "move('page', -1)", show=False),
+        Binding("pagedown", "move('page', 1)", show=False),
+    ]
+    DEFAULT_CSS = """
+    ChoiceScreen {
+        & > Input { margin: 0 1; }
+        &.-few > #choice-note { display: none; }
+        & > #choice-note { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }
+    }
+    """
+
+    @override
+    def body(self) -> Sequence[Widget]:
+        choices = ChoiceList(glyphs=self.glyphs, classes="page-body")
+        choices.can_focus = False  # what is typed always goes to the field
+        return [Input(placeholder=self.PLACEHOLDER, compact=True), choices, Static(id="choice-note", markup=False)]
+
+    @property
+    def choices(self) -> ChoiceList:
+        """The list."""
+        return self.query_one(ChoiceList)
+
+    @property
+    def typed(self) -> str:
+        """What stands in the field."""
+        return self.query_one(Input).value.strip()
+
+    def note(self, words: str) -> None:
+        """Say something below the list."""
+        self.query_one("#choice-note", Static).update(Content(words))
+
+    def action_move(self, distance: str, step: int) -> None:
+        """Move in the list."""
+        if distance == "line":
+            self.choices.action_line(step)
+        else:
+            self.choices.action_page(step)

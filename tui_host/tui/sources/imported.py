@@ -1,0 +1,149 @@
+"""What comes from a file, for chat and inspector: nothing of this process belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from tui_host.capture.store.tap_summary import captures_of
+from tui_host.chat.conversation import item_from_text
+from tui_host.errors import StoreError
+from tui_host.host.session_storage import tell_imported
+from tui_host.tui.sources.live import SessionSource
+from tui_host.tui.widgets.first_frame import FROM_FILE, reading_words
+
+if TYPE_CHECKING:
+    from tui_host.capture.ladder.row import Row
+    from tui_host.capture.record import Record
+    from tui_host.capture.session_summary import SessionInfo
+    from tui_host.chat.session import Session
+    from tui_host.host.host import Host
+
+NO_CHAT = "What was captured elsewhere: no chat stands in it; the wires are in the inspector (f2). Nothing can be sent from here: ctrl+n begins a session of your own."
+
+
+class ImportSource(SessionSource):
+    """The rows and bytes of one import."""
+
+    empty: str | None = NO_CHAT
+    read_only = FROM_FILE
+
+    def __init__(self, host: Host, session: Session) -> None:
+        super().__init__(host, session)
+        self.live = False
+
+    @property
+    @override
+    def foreign(self) -> str:
+        return "from a file: read only"
+
+    @property
+    @override
+    def origin(self) -> str:
+        return "from a file"
+
+    @override
+    def _belongs(self, record: Record) -> bool:
+        return False
+
+    @override
+    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
+        return {}
+
+
+class ArrivingSource(ImportSource):
+    """One while its file is read, by another process that writes it: followed as what taps record is, until that has ended.
+
+    Attributes:
+        reached: How far that has come, in words; its process tells it.
+    """
+
+    def __init__(self, host: Host, session: Session) -> None:
+        super().__init__(host, session)
+        self.live = True
+        self.empty = self.reached = reading_words(session.title)
+        self._version: int | None = None
+        self._written: SessionInfo | None = None
+        self._last: dict[str, int] = {}
+
+    @property
+    @override
+    def news(self) -> object:
+        return self._version_now(), self.reached
+
+    def _version_now(self) -> int | None:
+        """Another number whenever something was written; None while that cannot be told, as where the disk is full."""
+        try:
+            return None if self._host.store is None else self._host.store.data_version()
+        except StoreError:
+            return None
+
+    @override
+    def look(self) -> None:
+        if self.live:
+            self.empty = self.reached
+        try:
+            self._look_on()
+        except StoreError:  # what cannot be read now may be readable later
+            self._version, self._earlier, self.is_settled = None, None, True
+
+    def _look_on(self) -> None:
+        version = self._version_now()
+        if self._host.store is not None and version != self._version:
+            self._version = version
+            # before its records are: then those are all
+            self._written = self._host.store.sessions.get(self._session.id)
+            self._earlier = self._kept_records()
+        super().look()
+        if self.live and self.is_settled and self._written is not None and not self._written.live:
+            self._end(self._written)
+
+    @override
+    def _kept_records(self) -> Iterator[Record]:
+        """What is new of it."""
+        store = self._host.store
+        if store is None:
+            return
+        for capture in captures_of(store, self._session.id):
+            yield from store.records(capture=capture, after=self._last.get(capture, 0))
+
+    @override
+    def _feed(self, records: Sequence[Record]) -> None:
+        super()._feed(records)
+        self._last.update((record.capture, record.seq) for record in records)
+
+    def break_off(self, words: str) -> None:
+        """No more will come of it, and why: once all that was written is shown, it has ended."""
+        self.reached = words
+        self._version = None  # nothing was written, and yet it is another
+
+    def _end(self, info: SessionInfo) -> None:
+        """All is there: what was said, and by whom."""
+        store, session = self._host.store, self._session
+        items = (
+            () if store is None else store.session_items(session.id)
+        )  # where they cannot be read it has not ended yet
+        self.live = False
+        tell_imported(session, info)
+        for text in items:
+            session.conversation.add(item_from_text(text))
+        self.is_stale = info.source != "import"  # in one of our own what belongs to no session has another place
+        if not self.is_stale:
+            self.empty = NO_CHAT  # else the chat is still to come, from what takes this one's place
+
+    @property
+    @override
+    def is_behind(self) -> bool:
+        return False  # what there is is drawn, however much is to come
+
+    @property
+    @override
+    def why_empty(self) -> str:
+        return self.reached if self.live else super().why_empty
+
+    @property
+    @override
+    def foreign(self) -> str:
+        return f"{self.reached}: read only" if self.live else super().foreign

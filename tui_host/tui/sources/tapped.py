@@ -1,0 +1,226 @@
+"""What taps recorded of another host, for chat and inspector: followed while they run, several of the same time as one story."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.visible import line
+from tui_host.chat.conversation import Conversation
+from tui_host.errors import StoreError
+from tui_host.infer.asking.speakers import in_words, models_in_words
+from tui_host.infer.live_story import Following, Piece, Told
+from tui_host.tui.sources.imported import NO_CHAT
+from tui_host.tui.sources.live import LOOK_SECONDS, SessionSource
+from tui_host.tui.widgets.first_frame import FROM_FILE
+
+if TYPE_CHECKING:
+    from tui_host.capture.ladder.row import Row
+    from tui_host.capture.record import Record
+    from tui_host.chat.session import Session
+    from tui_host.host.host import Host
+
+READ_SECONDS = 0.25
+"""How long it is read at a time: so long at most the end of the program waits for it."""
+
+SWITCH_SECONDS = 0.0005
+"""How soon the screen gets the interpreter from what is read beside it."""
+_WHOSE = 100
+PIECES_SECONDS = 0.02
+"""How long one look folds records while little is drawn."""
+
+NO_MODEL = "Only servers are tapped so far. tui-host tap llm --upstream URL shows what this host says to its model."
+LOADING = "What the taps recorded is being read …"
+GONE = "What was recorded here was deleted. f5 lists what else there is; ctrl+n begins a session of your own."
+NOTHING_SAID = "Nothing has been said yet: use the tapped host, and it appears here."
+NEVER_SAID = "Nothing was said while it was tapped."
+
+
+class TapSource(SessionSource):
+    """The rows and bytes of one story, which begins anew in the session's conversation. It is read in a thread of its own.
+
+    Attributes:
+        no_model: What stands in the chat where nothing was asked of a model.
+        nothing_said: The same where nothing passed at all.
+        never_said: And where nothing will any more.
+    """
+
+    read_only = "A tap's, read only.  ctrl+n new session  / commands"
+    no_model = NO_MODEL
+    nothing_said = NOTHING_SAID
+    never_said = NEVER_SAID
+    has_talks = True
+
+    def __init__(self, host: Host, session: Session) -> None:
+        super().__init__(host, session)
+        self.ladder = Ladder(session.id)
+        self.empty = LOADING
+        session.conversation = Conversation(redact=session.redact)
+        self._following = None if host.store is None else Following(host.store, session.id)
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="following")
+        self._reading: Future[None] | None = None
+        self._version: object = None
+        self._told: Told = Told()
+        self._is_behind = True
+        self._links: dict[tuple[str, int], Record] = {}
+        self._turns: dict[int, int] = {}
+        self._before: dict[tuple[str, str], tuple[str, str]] = {}
+
+    # What is new.
+
+    @property
+    @override
+    def news(self) -> object:
+        """Changes whenever a look may find something."""
+        try:
+            return None if self._following is None else self._following.version
+        except StoreError:
+            return None
+
+    @override
+    def look(self) -> None:
+        following = self._following
+        if following is None:
+            return
+        until = time.perf_counter() + (PIECES_SECONDS if self._is_behind else LOOK_SECONDS)
+        while following.pieces and time.perf_counter() < until:
+            self._take(following.pieces.popleft())
+        self.is_settled = not self._read_on(following) and not following.pieces and self._told.is_whole
+
+    def _read_on(self, following: Following) -> bool:
+        """Have read what is new, if something may be; whether that goes on."""
+        try:
+            if self._reading is not None:
+                if not self._reading.done():
+                    return True
+                reading, self._reading = self._reading, None
+                reading.result()
+            version = following.version
+        except StoreError:
+            # What cannot be read now may be readable later; that the store has a fault is told elsewhere.
+            self._told, self._version = replace(self._told, is_whole=True), None
+            return False
+        if version == self._version and self._told.is_whole:
+            return False
+        self._version = version
+        self._reading = self._reader.submit(_read, following)
+        return True
+
+    def _take(self, piece: Piece) -> None:
+        """Show what was read."""
+        told, session = piece.told, self._session
+        for record in piece.records:
+            if record.draft.kind == "link":
+                self._links[record.key] = record
+            elif record.mono_ns is not None:
+                self._turns.setdefault(record.draft.place.turn or 0, record.mono_ns)
+        self._before.update(piece.before)
+        self.ladder.feed(piece.records)
+        for number, item in piece.items:
+            if number < len(session.conversation):
+                session.conversation.put(number, item)
+            else:
+                session.conversation.add(item)
+        if told == self._told:
+            return
+        self._told = told
+        self.ladder.doubt(told.doubtful)
+        if told.whose != self.ladder.hosts:
+            self.ladder.hosts = told.whose
+        self.live, self.is_stale = told.live, told.is_stale
+        session.title = told.title or session.title
+        session.turn = max(told.turns, 1)
+        session.asked, session.protocol = models_in_words(told.models), in_words(told.protocols)
+        if told.is_whole:
+            self._is_behind = False
+            nothing_said = self.nothing_said if told.live else self.never_said
+            said = self.no_model if told.has_calls and not told.models else nothing_said
+            self.empty = said if told.title else GONE
+
+    @property
+    @override
+    def is_behind(self) -> bool:
+        return self._is_behind
+
+    @property
+    @override
+    def foreign(self) -> str:
+        """Whose session it is, and whether it goes on."""
+        of = self._whose
+        how = "" if self._is_behind else ", followed" if self.live else ", tapped"
+        return f"{of}{how}: read only"
+
+    @property
+    @override
+    def origin(self) -> str:
+        return f"tapped from {self._whose}"
+
+    @override
+    def runs(self, capture: str) -> bool:
+        return capture in self._told.running
+
+    @property
+    def _whose(self) -> str:
+        return line(in_words(self._told.hosts), _WHOSE) or "another host"
+
+    # Bytes.
+
+    @override
+    def record(self, key: tuple[str, int]) -> Record | None:
+        if key in self._links:
+            return self._links[key]
+        found = super().record(key)
+        return found if found is None or self._following is None else self._following.on_clock(found)
+
+    @override
+    def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
+        found = super()._read(capture, after, last)
+        return found if self._following is None else [self._following.on_clock(record) for record in found]
+
+    @override
+    def started_mono_ns(self, row: Row) -> int | None:
+        return self._turns.get(row.turn, row.mono_ns)
+
+    @override
+    def before(self, row: Row) -> Row | None:
+        key = self._before.get((row.capture, row.exchange))
+        number = None if key is None else self.ladder.request_of(*key)
+        return None if number is None or self.ladder.rows[number].missing else self.ladder.rows[number]
+
+    @override
+    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
+        return self._told.names
+
+
+class TapFileSource(TapSource):
+    """What taps recorded and a file brought here: nothing more comes to it, and nothing can be tapped besides."""
+
+    read_only = FROM_FILE
+    no_model = nothing_said = never_said = NO_CHAT
+
+    @property
+    @override
+    def foreign(self) -> str:
+        return f"{self._whose}, from a file: read only"
+
+    @property
+    @override
+    def origin(self) -> str:
+        return f"of {self._whose}, from a file"
+
+
+def _read(following: Following) -> None:
+    """Read for a while, and give way to the screen meanwhile."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        following.read(READ_SECONDS)
+    finally:
+        sys.setswitchinterval(usual)

@@ -1,0 +1,281 @@
+"""The servers of a session from elsewhere, as its frames tell of them: who they say they are, what they list, what passed."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+from tui_host.capture.frames.frame_summary import introduced
+from tui_host.capture.json.narrowing import items, mapping
+from tui_host.capture.json.spans import read_json
+from tui_host.capture.visible import decode
+from tui_host.errors import JSON
+from tui_host.servers.catalog import ServerStatus, State, Tool
+from tui_host.servers.tool_definitions import read_tools
+
+if TYPE_CHECKING:
+    from tui_host.capture.ladder.ladder import Ladder
+    from tui_host.capture.ladder.row import Row
+    from tui_host.capture.record import Record
+
+LOOK_SECONDS = 0.01
+"""How long one look reads frames, so that none holds the screen up."""
+MOST = 4 << 20
+"""Bytes of a frame that is read."""
+KEPT = 100
+"""Frames of a server that are told one by one."""
+LINES = 20
+"""The last lines of a server's standard error that are told."""
+LISTS: Mapping[str, str] = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+"""By the method that asks for a list: the member of its answer that has it."""
+_INTRODUCING = {"initialize": "stateful", "server/discover": "stateless"}
+_ABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+
+class Telling(Protocol):
+    """A session from elsewhere."""
+
+    @property
+    def origin(self) -> str:
+        """Where its servers are from, in words."""
+        ...
+
+    @property
+    def ladder(self) -> Ladder:
+        """Its rows."""
+        ...
+
+    def runs(self, capture: str) -> bool:
+        """Whether more may come to a capture."""
+        ...
+
+    def record(self, key: tuple[str, int]) -> Record | None:
+        """The record of a capture and a number; None if it is not kept."""
+        ...
+
+    def body(self, row: Row) -> bytes:
+        """A row's bytes."""
+        ...
+
+    def tail(self, row: Row, most: int) -> Sequence[Record]:
+        """The last records of a row, about so many at most."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldServer:
+    """What is told of one server.
+
+    Attributes:
+        status: It, in the form in which one's own are; `ready` while more may come, `stopped` after that.
+        client: Name and version that the host gives itself.
+        abilities: What the host says it can do; None where it did not say.
+        listed: What the server listed, by the lists' names; what the host did not ask for is missing.
+    """
+
+    status: ServerStatus
+    client: str = ""
+    abilities: JSON = None
+    listed: Mapping[str, tuple[JSON, ...]] = field(default_factory=dict[str, tuple[JSON, ...]])
+
+
+class _Server:
+    """One server, as far as its frames were read."""
+
+    def __init__(self, name: str) -> None:
+        self.status = ServerStatus(name=name, state="ready")
+        self.client = ""
+        self.abilities: JSON = None
+        self.listed: dict[str, tuple[JSON, ...]] = {}
+        self.captures: set[str] = set()
+        self.newest = -1  # of the rows with its frames
+        self.recent: deque[int] = deque(maxlen=KEPT)
+        self.repeated: dict[int, int] = {}  # the frames of a row that has several
+        self.lines: deque[int] = deque(maxlen=LINES)
+        self.passed = [0, 0]  # in and out
+        self.malformed = 0
+        self.has_more = self.has_new_lines = self.has_failed = False
+        self._told: ToldServer | None = None
+
+    @property
+    def told(self) -> ToldServer:
+        """It as a value, the same one while nothing of it changes."""
+        now = ToldServer(
+            status=self.status, client=self.client, abilities=self.abilities, listed=MappingProxyType(self.listed)
+        )
+        if self._told is None or self._told.status is not now.status:
+            self._told = now
+        return self._told
+
+    def count(self, row: Row) -> bool:
+        """Count the frames of a row that is new or has more; whether it is new."""
+        before = self.repeated.get(row.number, int(row.number <= self.newest))
+        more = max(row.events, 1) - before
+        if row.events > 1:
+            self.repeated[row.number] = row.events
+        self.passed[row.outward] += more
+        self.malformed += bool(row.malformed) and not before
+        self.has_more = True
+        if not before:
+            self.newest = row.number
+            self.recent.append(row.number)
+        return not before
+
+
+class ToldServers:
+    """Reads what the rows of a session tell of servers: those that are new with each look.
+
+    Args:
+        source: The session.
+    """
+
+    def __init__(self, source: Telling) -> None:
+        self._source = source
+        self._servers: dict[str, _Server] = {}
+        self._revision = 0
+        self._waiting: deque[int] = deque()
+
+    @property
+    def whose(self) -> str:
+        """Where they are from, in words."""
+        return self._source.origin
+
+    @property
+    def servers(self) -> Sequence[ToldServer]:
+        """Those of which something is told, in the order in which they came."""
+        return [server.told for server in self._servers.values()]
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the last look left something to be read."""
+        return bool(self._waiting)
+
+    def look(self) -> None:
+        """Read what is new, as much of it as there is time for."""
+        ladder = self._source.ladder
+        if ladder.revision != self._revision:
+            self._waiting.extend(ladder.changed_since(self._revision))
+            self._revision = ladder.revision
+        until = time.perf_counter() + LOOK_SECONDS
+        while self._waiting and time.perf_counter() < until:
+            row = ladder.rows[self._waiting.popleft()]
+            if row.lane == "mcp" and row.peer:
+                self._take(self._servers.setdefault(row.peer, _Server(row.peer)), row)
+        for server in self._servers.values():
+            self._sum_up(server)
+
+    def last(self, name: str) -> Sequence[Record]:
+        """The last frames of a server, oldest first."""
+        rows = [self._source.ladder.rows[number] for number in self._servers[name].recent]
+        found = (self._source.record((row.capture, row.seq)) for row in rows)
+        return [record for record in found if record is not None]
+
+    def _take(self, server: _Server, row: Row) -> None:
+        server.captures.add(row.capture)
+        if row.kind == "line":
+            server.has_new_lines = True
+            if row.number not in server.lines:
+                server.lines.append(row.number)
+        elif row.kind in {"frame", "fault"} and server.count(row) and row.kind == "frame":
+            if row.exchange:
+                server.status = replace(server.status, transport="http")
+            if row.answer and not row.outward:
+                self._answered(server, row)
+            elif row.outward and row.method in _INTRODUCING:
+                self._introduced(server, self._value(row))
+
+    def _answered(self, server: _Server, row: Row) -> None:
+        asked = self._source.ladder.partner(row.number)
+        if asked is None or row.method not in {*_INTRODUCING, *LISTS}:
+            return
+        answer = self._value(row)
+        result = mapping(answer.get("result"))
+        if row.method in LISTS and not row.error:
+            request = self._value(self._source.ladder.rows[asked])
+            is_more = mapping(request.get("params")).get("cursor") is not None
+            self._lists(server, LISTS[row.method], result, is_more=is_more)
+        elif row.method in _INTRODUCING:
+            server.has_failed = row.error
+            reason = _text(mapping(answer.get("error")).get("message"))
+            server.status = replace(server.status, detail=reason if row.error else "")
+            if not row.error:
+                self._introduces(server, row.method, result)
+
+    def _introduced(self, server: _Server, request: Mapping[str, JSON]) -> None:
+        """The host says who it is."""
+        params = mapping(request.get("params"))
+        meta = mapping(params.get("_meta"))
+        server.client = _named(introduced(params, "clientInfo"))
+        server.abilities = params.get("capabilities", meta.get(_ABILITIES))
+
+    def _introduces(self, server: _Server, method: str, result: Mapping[str, JSON]) -> None:
+        """The server says who it is."""
+        versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
+        server.status = replace(
+            server.status,
+            era=_INTRODUCING[method],
+            server_info=_named(introduced(result, "serverInfo")),
+            protocol_version=", ".join(map(_text, versions)),
+            capabilities=result.get("capabilities", {}),
+            instructions=_text(result.get("instructions")),
+        )
+
+    def _lists(self, server: _Server, name: str, result: Mapping[str, JSON], *, is_more: bool) -> None:
+        before = server.listed.get(name, ()) if is_more else ()
+        listed = server.listed[name] = (*before, *items(result.get(name)))
+        tools = tuple(_tools(server.status.name, listed)) if name == "tools" else server.status.tools
+        server.status = replace(server.status, tools=tools)
+
+    def _value(self, row: Row) -> Mapping[str, JSON]:
+        """What a frame says; nothing where it cannot be read."""
+        try:
+            return mapping(read_json(self._source.body(row))) if row.size <= MOST else {}
+        except (ValueError, RecursionError):
+            return {}
+
+    def _sum_up(self, server: _Server) -> None:
+        """How it is, and the last lines of its standard error."""
+        is_live = any(self._source.runs(capture) for capture in server.captures)
+        state: State = "failed" if server.has_failed else "ready" if is_live else "stopped"
+        if state != server.status.state:
+            server.status = replace(server.status, state=state)
+        if server.has_more:
+            server.has_more = False
+            came, went = server.passed
+            server.status = replace(server.status, frames_in=came, frames_out=went, malformed=server.malformed)
+        if server.has_new_lines:
+            server.has_new_lines = False
+            server.status = replace(server.status, stderr=tuple(self._stderr(server)))
+
+    def _stderr(self, server: _Server) -> Sequence[str]:
+        found: list[str] = []
+        for number in reversed(server.lines):
+            if len(found) >= LINES:
+                break
+            last = self._source.tail(self._source.ladder.rows[number], LINES)
+            found = [*decode(b"".join(record.draft.data for record in last)).splitlines(), *found]
+        return found[-LINES:]
+
+
+def _tools(server: str, listed: Sequence[JSON]) -> Iterator[Tool]:
+    """Tools as they were listed; what this host would make of them says nothing of another one."""
+    for tool in read_tools(listed, server=server, identity="", problem_of=lambda _: None):
+        yield replace(tool, problem=None) if tool.name else tool
+
+
+def _named(info: Mapping[str, JSON]) -> str:
+    """What a program calls itself."""
+    return " ".join(filter(None, (_text(info.get(key)) for key in ("name", "version"))))
+
+
+def _text(value: JSON) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,165 @@
+"""A program that is paused and goes on: `kill -TSTP`, `kill -STOP`, a shell's job control, and `fg`. Source: threats.md, UIX-06."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from tui_host.guard.terminal_state import given_back
+from tui_host.tui import textual_private
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from tui_host.guard.guard_client import Guard
+
+SIGNAL_SECONDS = 0.2
+"""How long a signal may be under way that was sent before the one that goes on: another thread may have to take it first."""
+TOLD_SECONDS = 5.0
+"""A shorter pause is not worth a word."""
+
+
+class PausableLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time stands still while the program is paused, so that no deadline passes meanwhile.
+
+    No clock of the system stands still then. So a pause is the time between two looks at the clock, which an app does many times a second.
+    A handler only says that there was one, and `time` alone works it out: so neither changes what the other is in the midst of.
+
+    Args:
+        clock: Seconds, which pass in a pause, too.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._heard = self._minded = 0
+        self._paused = self._told = 0.0
+        self._looked = self._gap_end = clock()
+        self._gap = 0.0
+        super().__init__()
+
+    @override
+    def time(self) -> float:
+        """Seconds on the monotonic clock, less those in which the program was paused."""
+        while True:
+            heard, now = self._heard, self._clock()
+            if heard == self._heard:  # else it may have been read before the pause, or behind it
+                break
+        if now - self._looked >= self._gap or now - self._gap_end > SIGNAL_SECONDS:
+            self._gap, self._gap_end = now - self._looked, now
+        self._looked = now
+        if heard != self._minded:
+            self._minded = heard
+            self._paused += self._gap  # not always the last: another thread may have taken the signal, and been late
+            self._gap = 0.0
+        return now - self._paused
+
+    def go_on(self) -> None:
+        """A signal's handler says that the program was paused until now, or a moment ago."""
+        self._heard += 1
+
+    def skipped(self) -> float:
+        """Seconds that were taken as not passed, since it was last asked for them."""
+        self.time()
+        seconds, self._told = self._paused - self._told, self._paused
+        return seconds
+
+
+class Pauses:
+    """Lets a pause cost nothing but its time, and gives the terminal to the shell meanwhile.
+
+    Signals only say what is wanted. What is done about it is done by one task, one thing after the other: a handler runs
+    in the midst of anything, also of another handler, and the terminal would be entered twice, or be waited for by its own writer.
+
+    Args:
+        app: Leaves its terminal, is drawn anew, and told of a long pause.
+        loop: Its deadlines are moved.
+        guard: Leaves the terminal alone while it is the shell's.
+        is_told_to_end: Whether a signal has come that the app hears of only once it goes on.
+    """
+
+    def __init__(self, app: App[int], loop: PausableLoop, guard: Guard, is_told_to_end: Callable[[], bool]) -> None:
+        self._app = app
+        self._loop = loop
+        self._guard = guard
+        self._is_told_to_end = is_told_to_end
+        self._is_due = False
+        self._told = asyncio.Event()
+
+    async def heed(self) -> None:
+        """Pause whenever a signal asks for it, until cancelled. Begin once Textual draws: its own handlers give way to these."""
+        signal.signal(signal.SIGTSTP, self._hear)
+        signal.signal(signal.SIGCONT, self._hear)
+        try:
+            await asyncio.to_thread(self._guard.draw)
+            while True:
+                await self._told.wait()
+                self._told.clear()
+                if self._is_due and self._app.return_code is None:  # else it is on its way out of the screen anyway
+                    self._pause()
+        finally:
+            for number in (signal.SIGTSTP, signal.SIGCONT):
+                signal.signal(number, signal.SIG_DFL)  # Textual's would enter a screen that has been left for good
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if number == signal.SIGTSTP:
+            self._is_due = True
+            self._loop.call_soon_threadsafe(self._told.set)
+        else:
+            self._is_due = False  # as in the system, where it takes back a stop that has not happened yet
+            self._loop.go_on()
+            self._loop.call_soon_threadsafe(_resume, self._app, self._loop)
+
+    def _pause(self) -> None:
+        """Leave the screen, stop, and enter the screen again once the shell has given back its terminal."""
+        self._guard.leave()
+        textual_private.bound_the_end(self._app)
+        try:
+            with self._app.suspend():
+                self._stand_still()
+        except InterruptedError:
+            textual_private.let_go(self._app)
+            given_back(self._guard)
+        else:
+            self._guard.draw()
+
+    def _stand_still(self) -> None:
+        """Stop until there is a terminal to draw on.
+
+        Raises:
+            InterruptedError: There may be none any more: the program was told to end.
+        """
+        while self._is_due:
+            os.killpg(0, signal.SIGSTOP)  # with what started us in the same job, so that its shell notices
+            is_ours = _is_in_foreground()  # else it goes on in the background, where it has no terminal
+            if not is_ours:
+                time.sleep(SIGNAL_SECONDS)
+            if self._is_told_to_end():
+                raise InterruptedError
+            self._is_due = not is_ours
+
+
+def _is_in_foreground() -> bool:
+    """Whether the terminal is ours to draw on, as far as job control knows of it."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:  # no job control here
+        return True
+
+
+def _resume(app: App[int], loop: PausableLoop) -> None:
+    seconds = loop.skipped()
+    if app.return_code is not None:
+        return  # its screens are being taken down
+    app.screen.refresh(layout=True)
+    if seconds >= TOLD_SECONDS:
+        from tui_host.tui.widgets.transcript.transcript_words import duration
+
+        app.notify(f"paused for {duration(seconds)}; no deadline passed meanwhile", markup=False)

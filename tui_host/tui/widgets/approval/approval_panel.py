@@ -1,0 +1,324 @@
+"""The approval: which server, which tool, exactly which arguments, and a key for each decision. It lies over the chat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import TextArea
+from typing_extensions import override
+
+from tui_host.capture.visible import visible
+from tui_host.chat.policy import Question
+from tui_host.errors import TuiHostError
+from tui_host.tui import textual_private
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.masks import Mask
+from tui_host.tui.widgets.approval import approval_words as words
+from tui_host.tui.widgets.approval.approval_fields import Field
+from tui_host.tui.widgets.approval.approval_lines import ApprovalFace
+from tui_host.tui.widgets.approval.argument_edit import Editable, editable, read_edit
+from tui_host.tui.widgets.approval.quiet_period import DECIDING, QUIET_SECONDS, Quiet
+
+
+class Approval(ApprovalFace, can_focus=True):
+    """Puts questions before a person, one after the other, and answers them; it posts `Done` when none is left.
+
+    The app asks `swallow` for each key, paste and mouse button before anything else may have it, and calls `take` when
+    the questions are others.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y,a", "once", show=False),
+        Binding("Y", "all", show=False),
+        Binding("A", "session", show=False),
+        Binding("e", "edit", show=False),
+        Binding("n", "no", show=False),
+        Binding("r", "because", show=False),
+        Binding("escape", "stop", show=False),
+        Binding("up", "scroll(-1)", show=False),
+        Binding("down", "scroll(1)", show=False),
+        Binding("pageup", "turn(-1)", show=False),
+        Binding("pagedown", "turn(1)", show=False),
+        Binding("home", "edge(-1)", show=False),
+        Binding("end", "edge(1)", show=False),
+        Binding("left", "other(-1)", show=False),
+        Binding("right", "other(1)", show=False),
+        Binding("p", "raw", show=False),
+        Binding("d", "description", show=False),
+    ]
+
+    class Done(Message):
+        """No question is open any more."""
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        *,
+        on_grant: Callable[[Question], None],
+        mask: Mask | None = None,
+        glyphs: Glyphs = UNICODE,
+        quiet_seconds: float = QUIET_SECONDS,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        super().__init__(questions, mask=mask or Mask(), glyphs=glyphs, id=id)
+        self._on_grant = on_grant
+        self._quiet = Quiet(quiet_seconds)
+        self._asked_session = False
+        self._editable = Editable()
+        self._has_complained = False  # about what stands in the field now
+        self._ignored = ""  # the last key that came too early to decide
+
+    def on_mount(self) -> None:
+        """Take the focus, where it can be seen, and ask the first question."""
+        if all(node.display for node in self.ancestors_with_self if isinstance(node, Widget)):
+            self.focus()
+        self._ask(self._next())
+
+    # What the app calls.
+
+    def take(self, questions: Sequence[Question]) -> None:
+        """The questions as they are now: new ones join, and one that was answered elsewhere makes room for the next."""
+        known = {id(question) for question in self._questions}
+        added = [question for question in questions if id(question) not in known]
+        self._questions += added
+        if self._current is None or not self._current.open:
+            self._ask(self._next())
+        elif added:
+            self._draw()
+
+    def swallow(self, event: events.Event) -> bool:
+        """Whether an event came too early to decide, or means nothing here; for `App.on_event`, before all else."""
+        focused = self.screen.focused  # `has_focus` comes later than the bindings that the focus brings
+        if self._field is not None and focused is self._field:
+            return False
+        if textual_private.writes_waiting(self) > 1:  # a terminal that does not read shows nobody what is asked
+            self._begin_quiet()
+        swallowed = self._quiet.swallow(event, here=focused is self)
+        if isinstance(event, events.Key):
+            if swallowed and event.key in DECIDING:
+                self._ignored = words.key_name(event.key)
+            elif not swallowed:
+                self._ignored = ""
+        self._tell_ready()
+        return swallowed
+
+    def note(self, event: events.Event) -> None:
+        """A key or click that went elsewhere restarts the quiet period too."""
+        self._quiet.swallow(event, here=False)
+
+    def look_again(self) -> None:
+        """Something else was on the screen: a new quiet period begins."""
+        if self._current is not None:
+            self._begin_quiet()
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether a key would decide now."""
+        return self.has_focus and time.monotonic() >= self._quiet.armed_at
+
+    # Asking.
+
+    def _next(self) -> Question | None:
+        """The next open question after the current one, else the first."""
+        start = 0
+        if self._current is not None and self._current in self._questions:
+            start = self._questions.index(self._current)
+        around = [*self._questions[start:], *self._questions[:start]]
+        return next((question for question in around if question.open), None)
+
+    def _ask(self, question: Question | None, message: str = "") -> None:
+        """Put a question on the screen; a quiet period of its own begins once it is painted."""
+        if question is None:
+            self._current = None
+            self._quiet.begin()
+            self.post_message(self.Done())
+            return
+        if question is not self._current:
+            self._is_raw = self._shows_description = False
+        self._current = question
+        self._asked_session = False
+        self._message = message
+        self._draw()
+        self._begin_quiet()
+
+    def _begin_quiet(self) -> None:
+        self._quiet.begin()
+        self._tell_ready()
+        self.call_after_refresh(self._painted)
+
+    def _painted(self) -> None:
+        if textual_private.writes_waiting(self):
+            self.set_timer(0.05, self._painted)
+            return
+        self._note_seen()
+        self._quiet.painted(time.monotonic())
+        self._tell_ready()
+
+    @override
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """Coming back is a new look at the question; elsewhere keys decide nothing."""
+        super().watch_has_focus(_has_focus)
+        if _has_focus and self._field is not None:
+            self._field.focus()  # what is being written is not decided by a letter
+        elif _has_focus:
+            self._begin_quiet()
+        else:
+            self._tell_ready()
+
+    def _tell_ready(self) -> None:
+        """Say whether keys decide; look again when they will."""
+        if not self.has_focus:
+            tab = "" if self._field is not None else "tab comes back to decide"
+            self.border_subtitle = Content(tab)
+            return
+        wait = self._quiet.armed_at - time.monotonic()
+        self.border_subtitle = words.readiness(ignored=self._ignored, is_ready=wait <= 0, more=self._glyphs.more)
+        if 0 < wait < 60:
+            self.set_timer(wait + 0.01, self._tell_ready)
+
+    # Looking.
+
+    def action_other(self, step: int) -> None:
+        """Look at another call that waits."""
+        left = [question for question in self._questions if question.open]
+        if self._current in left and len(left) > 1:
+            self._ask(left[(left.index(self._current) + step) % len(left)])
+
+    # Deciding.
+
+    def _may_approve(self) -> Question | None:
+        """The current question, if its arguments were seen to their end; else shows it, and says so."""
+        question = self._current
+        if question is None or not question.open or self._room is None or not self._room.enough:
+            return None
+        if self._shows_description:
+            self.action_description()
+            self._ask(question, "These are the arguments; decide again.")
+            return None
+        if (question.request.call, self._arguments_of(question)) not in self._seen:
+            below = self._arguments.below
+            self._ask(question, f"{below} lines were not seen: here is the end. Decide again.")
+            self._arguments.action_last()
+            return None
+        return question
+
+    def action_once(self) -> None:
+        """Approve this call."""
+        question = self._may_approve()
+        if question is not None:
+            question.approve(edited=self._edits.get(question.request.call))
+            self._ask(self._next())
+
+    def action_all(self) -> None:
+        """Approve all that remain, if each was seen to its end; else go to the first that was not."""
+        question = self._may_approve()
+        if question is None:
+            return
+        left = [other for other in self._questions if other.open]
+        for other in left:
+            if (other.request.call, self._arguments_of(other)) not in self._seen:
+                self._ask(other, "This one was not seen to its end. Y again, once it was.")
+                return
+        for other in left:
+            other.approve(how="approved with all that remained", edited=self._edits.get(other.request.call))
+        self._ask(self._next())
+
+    def action_session(self) -> None:
+        """Approve the tool for the session: first the rule in words, then, by a second press, so."""
+        asked, self._asked_session = self._asked_session, False
+        question = self._may_approve()
+        if question is None:
+            return
+        if not asked:
+            name = words.name_of(question.request.tool)
+            self._ask(
+                question,
+                f"A again: every call of {name}, as it is defined now, runs unasked for the rest of this session.",
+            )
+            self._asked_session = True
+            return
+        question.approve(how="approved for the session", edited=self._edits.get(question.request.call))
+        self._on_grant(question)
+        self._ask(self._next())
+
+    def action_no(self) -> None:
+        """Reject this call."""
+        if self._current is not None:
+            self._current.reject()
+            self._ask(self._next())
+
+    def action_stop(self) -> None:
+        """Reject this call, and stop the turn."""
+        if self._current is not None:
+            self._current.reject(stop=True)
+            self._ask(self._next())
+
+    # Writing.
+
+    def action_because(self) -> None:
+        """Ask for a reason."""
+        self._open(self._reason, "", "Why not? The model is told.")
+
+    def action_edit(self) -> None:
+        """Edit the arguments."""
+        if self._current is not None:
+            self._editable = editable(self._arguments_of(self._current), self._mask)
+            self._open(self._editor, self._editable.text, words.stand_ins(self._editable.values))
+
+    def _open(self, field: Field, text: str, message: str) -> None:
+        self._asked_session = self._has_complained = False
+        self._quiet.begin()  # the field has the focus only later: what was typed behind the key decides nothing
+        field.open(text)
+        self._message = message
+        self.call_after_refresh(self._arrange)
+
+    def on_field_left(self, event: Field.Left) -> None:
+        """Back to the question."""
+        event.stop()
+        field = self._field
+        if field is not None:
+            field.close()
+            self.focus()
+            self._ask(self._current)
+
+    def on_field_taken(self, event: Field.Taken) -> None:
+        """Reject with the reason, or show the edit and ask again."""
+        event.stop()
+        question, field = self._current, self._field
+        if question is None or field is None:
+            return
+        if field is self._reason:
+            question.reject(event.text.strip())
+        elif not self._take_edit(question, event.text):
+            return
+        field.close()
+        self.focus()
+        self._ask(question if question.open else self._next())
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """A complaint holds for what it was made about; its line stays, so that nothing jumps under the writing hand."""
+        if self._has_complained and event.text_area is self._editor:
+            self._has_complained = False
+            self._message = "enter checks it again"
+            self._arrange()
+
+    def _take_edit(self, question: Question, text: str) -> bool:
+        """Keep an edit to be shown and asked again; False if it cannot be sent, which is said in place."""
+        try:
+            edited = read_edit(text, question.request.tool.schema, self._editable.values)
+        except TuiHostError as error:
+            self._message = visible(self._mask.values(str(error)), newlines=False)
+            self._has_complained = True
+            self._arrange()
+            return False
+        self._edits.pop(question.request.call, None)
+        if edited != question.request.arguments:
+            self._edits[question.request.call] = edited
+        return True

@@ -1,0 +1,146 @@
+"""An edit of the arguments: read strictly, and held against the tool's schema before it is shown again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tui_host.capture.visible import visible
+from tui_host.chat.call_arguments import canonical, read_arguments
+from tui_host.errors import JSON, TuiHostError
+from tui_host.tui.masks import Mask
+from tui_host.tui.widgets.approval.approval_words import arguments_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Editable:
+    """Arguments as they are edited.
+
+    Attributes:
+        text: JSON, the marks of secrets in the place of their values.
+        values: What each mark stands for, as it is written in JSON.
+    """
+
+    text: str = ""
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def editable(arguments: bytes, mask: Mask) -> Editable:
+    """The arguments for an editor. Characters that would not be seen become JSON escapes, so that the value is the same.
+
+    No mark is one that stands in the arguments already: what somebody wrote to look like a mark never becomes a value.
+    """
+    text = arguments_text(arguments, raw=False)
+    shown: list[str] = []
+    values: dict[str, str] = {}
+    for piece, name in mask.pieces(text):
+        if name:
+            shown.append(_stand_in(name, piece, text, values))
+            values[shown[-1]] = piece
+        else:
+            shown.append(_escaped(piece))
+    return Editable(text="".join(shown), values=values)
+
+
+def _stand_in(name: str, value: str, text: str, values: Mapping[str, str]) -> str:
+    number = 1
+    while True:
+        found = f"⟨secret:{name}⟩" if number == 1 else f"⟨secret:{name}#{number}⟩"
+        if values.get(found, value) == value and found not in text:
+            return found
+        number += 1
+
+
+def _escaped(text: str) -> str:
+    if visible(text) == text:
+        return text
+    return "".join(character if visible(character) == character else json.dumps(character)[1:-1] for character in text)
+
+
+def read_edit(text: str, schema: JSON, values: Mapping[str, str] | None = None) -> bytes:
+    """An edit as it would be sent.
+
+    Args:
+        text: What was written.
+        schema: The tool's.
+        values: What each mark of a secret stands for.
+
+    Raises:
+        TuiHostError: It is no JSON object, or its top level does not fit the tool's schema. No value stands in its words.
+    """
+    try:
+        value = read_arguments(_with_values(text, values or {}))
+    except TuiHostError:
+        if not values:
+            raise
+        read_arguments(text)  # its complaint names places of what is seen
+        raise TuiHostError("with the value of a secret where its mark stands now, the arguments are not JSON") from None
+    complaints = misfits(value, schema)
+    if complaints:
+        raise TuiHostError("; ".join(complaints))
+    return canonical(value)
+
+
+def _with_values(text: str, values: Mapping[str, str]) -> str:
+    """Each value where its mark stands; in one pass, since a value may look like another's mark."""
+    if not values:
+        return text
+    return re.sub("|".join(map(re.escape, values)), lambda match: values[match[0]], text)
+
+
+TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+    "null": (type(None),),
+}
+
+
+def misfits(value: Mapping[str, JSON], schema: JSON) -> list[str]:
+    """What at the top level does not fit a schema: missing names, wrong types, values and names that it does not have."""
+    if not isinstance(schema, Mapping):
+        return []
+    found: list[str] = []
+    required = schema.get("required")
+    if isinstance(required, Sequence) and not isinstance(required, str):
+        found += [
+            f"{visible(name, newlines=False)} is missing"
+            for name in required
+            if isinstance(name, str) and name not in value
+        ]
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        for name, given in value.items():
+            complaint = _misfit(given, properties.get(name))
+            if complaint:
+                found.append(f"{visible(name, newlines=False)} {complaint}")
+            elif name not in properties and schema.get("additionalProperties") is False:
+                found.append(f"the tool takes no argument {visible(name, newlines=False)}")
+    return found
+
+
+def _misfit(given: JSON, schema: JSON) -> str:
+    if not isinstance(schema, Mapping):
+        return ""
+    wanted = schema.get("type")
+    names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, Sequence) else []
+    known = [name for name in names if isinstance(name, str) and name in TYPES]
+    if known and not any(_is(given, name) for name in known):
+        return f"must be {' or '.join(known)}"
+    offered = schema.get("enum")
+    if isinstance(offered, Sequence) and not isinstance(offered, str) and given not in offered:
+        return f"must be one of {visible(json.dumps(list(offered), ensure_ascii=False)[:200], newlines=False)}"
+    return ""
+
+
+def _is(given: JSON, name: str) -> bool:
+    if isinstance(given, bool):
+        return name == "boolean"
+    if name == "integer" and isinstance(given, float):
+        return given.is_integer()
+    return isinstance(given, TYPES[name])

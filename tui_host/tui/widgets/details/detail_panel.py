@@ -1,0 +1,279 @@
+"""A detail: one row of the ladder, opened, with a tab for each way to read it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from typing_extensions import override
+
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.visible import line
+from tui_host.errors import TuiHostError
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.details.detail_view import PageView, TabLine
+from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.page_steps import Making, Steps
+from tui_host.tui.widgets.pages.row_source import InspectorSource
+from tui_host.tui.widgets.pages.text_page import TextPage
+
+_STEADY = 0.1
+"""Seconds that a page stays at least, so that rows that rush by do not make one each."""
+_PATIENCE = 8.0
+"""A page that grows, or a selection that moves on, is made again after so many times what it took the last time."""
+
+FIRST = 0.01
+"""Seconds for a page at once; one that takes longer is made in slices, and says how far it is."""
+SLICE = 0.008
+"""Seconds in one slice; what comes from the keys has its turn between two."""
+_PAUSE = 0.004
+
+Make = Callable[[InspectorSource, Row, set[str]], Steps[Page]]
+
+
+def _parts(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
+    from tui_host.tui.widgets.pages.parts_page import parts_page
+
+    return (yield from parts_page(source, row, flipped))
+
+
+def _wire(name: str) -> Make:
+    """A tab of `wire`, which is imported when a row is first read."""
+
+    def make(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
+        from tui_host.tui.widgets.details import wire_tabs as wire
+
+        match name:
+            case "Raw":
+                return (yield from wire.raw_page(source, row))
+            case "Headers":
+                return wire.headers_page(source, row)
+            case "Events":
+                from tui_host.tui.widgets.details.events_tab import events_page
+
+                return events_page(source, row, flipped)
+            case "Frame":
+                return (yield from wire.frame_page(source, row))
+            case "Decision":
+                return (yield from wire.decision_page(source, row))
+            case _:
+                return wire.timing_page(source, row)
+
+    return make
+
+
+MAKERS: Mapping[str, Make] = {
+    "Parts": _parts,
+    **{name: _wire(name) for name in ("Raw", "Headers", "Events", "Frame", "Timing", "Decision")},
+}
+
+
+def tabs_of(row: Row | None) -> Sequence[str]:
+    """The tabs of a row, the one that is shown first in front."""
+    if row is None:
+        return ()
+    match row.kind:
+        case "request" | "response":
+            return ("Parts", "Raw", "Headers", "Events") if row.lane == "llm" else ("Events", "Headers", "Timing")
+        case "frame":
+            return ("Frame", "Raw", "Timing", "Headers") if row.exchange else ("Frame", "Raw", "Timing")
+        case "decision":
+            return ("Decision", "Raw")
+        case "line":
+            return ("Raw", "Timing")
+        case "fault":
+            return ("Raw", "Events", "Timing") if row.exchange else ("Raw", "Timing")
+
+
+def about(row: Row | None) -> str:
+    """What a detail shows, in a word or two."""
+    if row is None:
+        return ""
+    match row.kind:
+        case "request" | "response":
+            return row.kind if row.lane == "llm" else f"{line(row.method, 20)} {row.status or ''}".strip()
+        case "frame":
+            name = ("error" if row.error else "result") if row.answer else line(row.method, 40)
+            return f"{name} #{line(row.rpc_id, 20)}" if row.rpc_id else name
+        case "line":
+            return f"{line(row.peer, 40)} stderr"
+        case _:
+            return row.kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a page was made of."""
+
+    row: Row | None
+    tab: str
+    other_half: Row | None
+
+    def is_about(self, row: Row | None, tab: str) -> bool:
+        """Whether it is the same page, perhaps as it was before it grew."""
+        return self.tab == tab and row is not None and self.row is not None and row.number == self.row.number
+
+
+class Detail(Vertical):
+    """One row and its tabs. `show` says which row; `sync` makes what there is to see, and goes on with it.
+
+    Attributes:
+        view: The lines of the tab that is shown.
+    """
+
+    DEFAULT_CSS = """
+    Detail { width: 1fr; height: 1fr; }
+    Detail > PageView { height: 1fr; }
+    """
+
+    def __init__(
+        self,
+        *,
+        glyphs: Glyphs = UNICODE,
+        empty: str = "",
+        clock: Callable[[], float] = time.perf_counter,
+        id: str | None = None,  # noqa: A002 - Textual's name
+    ) -> None:
+        super().__init__(id=id)
+        self.view = PageView(glyphs=glyphs)
+        self._tab_line = TabLine(glyphs=glyphs)
+        self._empty = empty
+        self._clock = clock
+        self._source: InspectorSource | None = None
+        self._row: Row | None = None
+        self._shown: _Shown | None = None
+        self._chosen: dict[Sequence[str], str] = {}
+        self._flipped: dict[str, set[str]] = {}
+        self._due = 0.0
+        self._making: tuple[_Shown, Making[Page]] | None = None
+        self._is_coming_back = False
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield self._tab_line
+        yield self.view
+
+    @property
+    def row(self) -> Row | None:
+        """The row that is shown, or will be with the next `sync`."""
+        return self._row
+
+    @property
+    def tab(self) -> str:
+        """The tab that is shown, empty for none."""
+        tabs = tabs_of(self._row)
+        return self._chosen.get(tabs, tabs[0]) if tabs else ""
+
+    @property
+    def current_source(self) -> tuple[str, str]:
+        """What `ctrl+c` copies: in words, and as text."""
+        return self.view.current_source
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is shown that there is to see now: `sync` finds nothing to do."""
+        wanted = _Shown(self._row, self.tab, self._other_half())
+        return self._making is None and self._shown == wanted and self.view.is_settled
+
+    def show(self, source: InspectorSource | None, row: Row | None) -> None:
+        """Show a row; the same row again where it has grown."""
+        if source is not self._source:
+            self._source, self._shown, self._making = source, None, None
+            self._flipped.clear()
+        self._row = row
+
+    def choose(self, tab: str) -> None:
+        """Show a tab, for this row and others of its kind."""
+        tabs = tabs_of(self._row)
+        if tab in tabs:
+            self._chosen[tabs] = tab
+            self.sync(now=True)
+
+    def sync(self, *, now: bool = False) -> None:
+        """Make the page where it is another one or has grown, if its last making leaves time; go on with a long one."""
+        wanted = _Shown(self._row, self.tab, self._other_half())
+        if self._making is not None and self._making[0].is_about(self._row, self.tab):
+            self._go_on(SLICE)  # though the row has grown since: it would never be done
+        elif self._shown == wanted:
+            self._making = None
+            self.view.advance()
+        elif now or self._clock() >= self._due:
+            self._make(wanted)
+
+    def _other_half(self) -> Row | None:
+        """The partner of the row, for the tabs that tell of both."""
+        if self._row is None or self._source is None or self.tab not in {"Events", "Timing"}:
+            return None
+        number = self._source.ladder.partner(self._row.number)
+        return self._source.ladder.rows[number] if number is not None else None
+
+    def _make(self, wanted: _Shown) -> None:
+        row, tab, source = wanted.row, wanted.tab, self._source
+        tabs = tabs_of(row)
+        self._tab_line.show(tabs, tabs.index(tab) if tab else 0, about(row))
+        if row is None or source is None:
+            self._making = None
+            self._present(wanted, TextPage("", self._empty, form="plain"), 0.0)
+            return
+        self._making = wanted, Making(MAKERS[tab](source, row, self._flipped.setdefault(tab, set())), self._clock)
+        self._go_on(FIRST)
+
+    def _go_on(self, seconds: float) -> None:
+        """Go on with a page, and come back for the rest soon; until it is there, say how far it is."""
+        if self._making is None:
+            return
+        wanted, making = self._making
+        try:
+            page = making.result if making.advance(seconds) else None
+        except (TuiHostError, ValueError, LookupError, RecursionError) as error:
+            # A page that cannot be made says why, and Raw is still there.
+            page = TextPage("fault", f"This cannot be shown as {wanted.tab}: {error}", form="plain")
+        if page is not None:
+            self._making = None
+            self._present(wanted, page, making.seconds)
+            return
+        if self._shown is None or not self._shown.is_about(wanted.row, wanted.tab):
+            self.view.show(TextPage("", f"reading {making.said}", form="plain"))
+            self._shown = None
+        if not self._is_coming_back:
+            self._is_coming_back = True
+            self.set_timer(_PAUSE, self._come_back)
+
+    def _come_back(self) -> None:
+        self._is_coming_back = False
+        if self._making is not None:
+            self.sync()
+
+    def _present(self, wanted: _Shown, page: Page, seconds: float) -> None:
+        began = self._clock()
+        self.view.show(page, hold=self._shown is not None and self._shown.is_about(wanted.row, wanted.tab))
+        self._shown = wanted
+        ended = self._clock()
+        self._due = ended + max(_STEADY, _PATIENCE * (seconds + ended - began))
+
+    def on_descendant_focus(self) -> None:
+        """Say that it is being read."""
+        self._tab_line.mark(here=True)
+
+    def on_descendant_blur(self) -> None:
+        """Say no longer that it is being read."""
+        self._tab_line.mark(here=False)
+
+    def on_page_view_tab_asked(self, message: PageView.TabAsked) -> None:
+        """Go to another tab."""
+        message.stop()
+        tabs = tabs_of(self._row)
+        if not tabs:
+            return
+        place = message.place if message.place is not None else (tabs.index(self.tab) + message.step) % len(tabs)
+        if place < len(tabs):
+            self.choose(tabs[place])
+
+    def on_tab_line_clicked(self, message: TabLine.Clicked) -> None:
+        """Go to the tab that was clicked."""
+        message.stop()
+        self.choose(tabs_of(self._row)[message.place])
+        self.view.focus()

@@ -1,0 +1,332 @@
+"""The lines of a tab, and the line of tabs above them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+from typing_extensions import override
+
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.details.detail_selection import TextSelection, TreeSelection
+from tui_host.tui.widgets.lines.line_pieces import PieceView
+from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.pages.detail_page import Page, cut
+from tui_host.tui.widgets.pages.text_page import TextPage
+from tui_host.tui.widgets.pages.tree_page import TreePage
+
+FIRST_SLICE = 0.01
+"""Seconds for the first lines of a page; the first screen is among them."""
+SLICE = 0.006
+"""Seconds in one tick for more lines."""
+
+
+class PageLines(PieceView, SelectingView):
+    """A page, drawn where it is seen. Text is scrolled; a tree has a current line that opens and closes."""
+
+    HAS_CURSOR = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space,plus,minus", "fold", "Open or close", show=False),
+    ]
+
+    def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(glyphs=glyphs, id=id)
+        self._page: Page = TextPage("", "")
+        self._anchor: int | None = None
+        self._awaited: int | None = None  # the place that the cursor is to have, once there is a line for it
+        self._fitted = 0
+        self._is_whole = False
+
+    @property
+    def page(self) -> Page:
+        """What is shown."""
+        return self._page
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all of the page is there, for the width that it has: `advance` finds nothing to do."""
+        return self._is_whole and self.view_width == self._fitted
+
+    @property
+    def current_source(self) -> tuple[str, str]:
+        """What is selected, else what the current line stands for, else all of the page, in words and as text."""
+        if selected := self.selected_source():
+            return selected
+        if isinstance(self._page, TreePage) and self.cursor is not None:
+            found = self._page.entry_of(self.cursor)
+            if found is not None:
+                return found
+        return self._page.source
+
+    @property
+    @override
+    def selectable(self) -> TextSelection | TreeSelection | None:
+        match self._page:
+            case TextPage() as page:
+                return TextSelection(page)
+            case TreePage() as page:
+                return TreeSelection(page)
+            case _:
+                return None
+
+    def show(self, page: Page, *, hold: bool = False) -> None:
+        """Show a page from its top, or from the place that is seen now (`hold`), for one that has only grown."""
+        place = self._page.place_of(self.top) if hold and self.top else None
+        cursor = self._page.place_of(self.cursor) if hold and self.cursor is not None else None
+        if not hold or type(page) is not type(self._page):
+            self.unselect()
+        self._page = page
+        self._refit(place)
+        if not hold:
+            self.scroll_to(y=0, animate=False, force=True)
+        self._awaited = None
+        if not page.has_cursor or not len(page):
+            self.cursor = None
+        elif cursor is not None and cursor >= 0:  # below 0 are notes above a tree that had no entry yet
+            self._awaited = cursor
+            self._to_awaited()
+        else:
+            self.cursor = page.line_at(0)
+
+    def advance(self) -> None:
+        """Make more lines of a long page, or all anew where the width is another one."""
+        if self.view_width != self._fitted:
+            self.width_changed()
+        self._is_whole = not self._page.advance(SLICE)
+        if not self._is_whole:
+            if self._page.has_cursor:
+                self.redraw()  # columns may be wider now
+            else:
+                self.grew()
+            self._to_anchor()
+            self._to_awaited()
+
+    def _refit(self, place: int | None) -> None:
+        self._anchor = place
+        self._is_whole = False
+        self._fitted = self.view_width
+        self._page.fit(max(1, self._fitted - self._page.has_cursor))
+        self._page.advance(FIRST_SLICE)
+        self.redraw()
+        self._to_anchor()
+
+    def _to_awaited(self) -> None:
+        """Put the cursor back where it was, as near as there are lines."""
+        if self._awaited is None:
+            return
+        self.cursor = line = self._page.line_at(self._awaited)
+        if self._page.place_of(line) >= self._awaited:
+            self._awaited = None
+
+    def _to_anchor(self) -> None:
+        """Stay at the place that was on top; give up waiting once the person scrolls."""
+        if self._anchor is None:
+            return
+        line = self._page.line_at(self._anchor)
+        self.show_line(line, top=True)
+        if line < len(self._page) - 1:
+            self._anchor = None
+
+    @override
+    def line_count(self) -> int:
+        return len(self._page) if self._fitted > 0 else 0  # nothing before it is laid out, rather than narrow lines
+
+    @override
+    def draw(self, number: int) -> Strip:
+        return self.strip_of(self._page.draw(number))
+
+    @override
+    def decorate(self, number: int, strip: Strip) -> Strip:
+        if self._page.has_cursor:
+            mark = ">" if number == self.cursor and self.has_focus else " "
+            strip = Strip([Segment(mark, self.piece_style("mark")), *strip])
+        return super().decorate(number, strip)
+
+    def on_focus(self) -> None:
+        """Mark the current line."""
+        self._mark_again()
+
+    def on_blur(self) -> None:
+        """Mark it no longer."""
+        self._mark_again()
+
+    def _mark_again(self) -> None:
+        if self.cursor is not None:
+            self.refresh_lines(self.cursor)
+
+    @override
+    def width_changed(self) -> None:
+        cursor = self._page.place_of(self.cursor) if self.cursor is not None else None
+        self._refit(self._page.place_of(self.top) if self.top else None)
+        if cursor is not None:
+            self.cursor = self._page.line_at(cursor)
+
+    @override
+    def action_line(self, step: int) -> None:
+        self._anchor = self._awaited = None
+        if self._page.has_cursor:
+            super().action_line(step)
+        else:
+            self._scroll_by(step)
+
+    @override
+    def action_page(self, step: int) -> None:
+        self._anchor = self._awaited = None
+        if self._page.has_cursor:
+            super().action_page(step)
+        else:
+            self._scroll_by(step * max(1, self.view_height - 1))
+
+    @override
+    def action_first(self) -> None:
+        self._anchor = self._awaited = None
+        if self._page.has_cursor:
+            super().action_first()
+        else:
+            self.scroll_to(y=0, animate=False, force=True)
+
+    @override
+    def action_last(self) -> None:
+        self._anchor = self._awaited = None
+        if self._page.has_cursor:
+            super().action_last()
+        else:
+            self.to_tail()
+
+    @override
+    def move_cursor(self, number: int) -> None:
+        self._awaited = None
+        if self._page.has_cursor:
+            super().move_cursor(number)
+
+    def action_fold(self) -> None:
+        """Open or close what the current line stands for."""
+        if self.cursor is not None and self._page.toggle(self.cursor):
+            self.unselect()
+            self.redraw()
+
+    def on_line_view_opened(self, message: PieceView.Opened) -> None:
+        """Open or close it by `enter` or a click."""
+        message.stop()
+        self.action_fold()
+
+
+class PageView(PageLines):
+    """A page that is one of several tabs, in a detail of the inspector."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "tab(-1)", "Tab", show=False),
+        Binding("right,l", "tab(1)", "Tab", show=False),
+        *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 6)),
+        Binding("vertical_line", "split", "Split"),
+        Binding("z", "zoom", "Full screen"),
+    ]
+
+    class TabAsked(Message):
+        """Another tab is wanted: the next or the one before (`step`), or the one at a place."""
+
+        def __init__(self, *, step: int = 0, place: int | None = None) -> None:
+            super().__init__()
+            self.step = step
+            self.place = place
+
+    class SplitAsked(Message):
+        """The details are wanted the other way."""
+
+    class ZoomAsked(Message):
+        """The whole screen is wanted for it."""
+
+    def action_tab(self, step: int) -> None:
+        """Ask for the next tab or the one before."""
+        self.post_message(self.TabAsked(step=step))
+
+    def action_tab_at(self, place: int) -> None:
+        """Ask for a tab by its place."""
+        self.post_message(self.TabAsked(place=place))
+
+    def action_split(self) -> None:
+        """Ask for the details the other way."""
+        self.post_message(self.SplitAsked())
+
+    def action_zoom(self) -> None:
+        """Ask for the whole screen."""
+        self.post_message(self.ZoomAsked())
+
+
+class TabLine(Widget):
+    """The names of the tabs in one line, the one that is shown in brackets, and what they are about."""
+
+    DEFAULT_CSS = """
+    TabLine { height: 1; background: $panel; color: $text-muted; }
+    """
+
+    class Clicked(Message):
+        """A tab was clicked."""
+
+        def __init__(self, place: int) -> None:
+            super().__init__()
+            self.place = place
+
+    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+        self._names: Sequence[str] = ()
+        self._current = 0
+        self._about = ""
+        self._here = False
+
+    def mark(self, *, here: bool) -> None:
+        """Say whether the person reads below it."""
+        self._here = here
+        self.refresh()
+
+    def show(self, names: Sequence[str], current: int, about: str) -> None:
+        """Say other names."""
+        if (names, current, about) != (self._names, self._current, self._about):
+            self._names, self._current, self._about = names, current, about
+            self.refresh()
+
+    @override
+    def render(self) -> Content:
+        strong = "bold $foreground"
+        parts = [Content.styled(">" if self._here else " ", strong)]
+        names = tuple(enumerate(self._names))
+        if self._is_tight:
+            names = names[self._current : self._current + 1]
+        for place, name in names:
+            is_current = place == self._current
+            parts.append(Content.styled(f"[{name}]", strong) if is_current else Content(f" {name} "))
+        if self._is_tight:
+            parts.append(Content(f" {self._current + 1} of {len(self._names)}"))
+        left = self.size.width - sum(part.cell_length for part in parts) - 2
+        if self._about and left > 4:
+            about = cut(self._about, left, self._glyphs.more)
+            parts.append(Content(" " * (left - cell_len(about) + 1) + about))
+        return Content.assemble(*parts)
+
+    @property
+    def _is_tight(self) -> bool:
+        """Whether there is room for the name of the shown tab alone."""
+        return sum(len(name) + 2 for name in self._names) > self.size.width - 1
+
+    def on_click(self, event: events.Click) -> None:
+        """Show the tab that was clicked; the next one where only one is named."""
+        if self._is_tight:
+            event.stop()
+            self.post_message(self.Clicked((self._current + 1) % len(self._names)))
+            return
+        end = 1
+        for place, name in enumerate(self._names):
+            end += len(name) + 2
+            if event.x < end:
+                event.stop()
+                self.post_message(self.Clicked(place))
+                return

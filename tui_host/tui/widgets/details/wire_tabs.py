@@ -1,0 +1,141 @@
+"""The tabs that show what was on the wire: raw bytes, headers, frames, times, decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import Head, Record, lasted
+from tui_host.capture.short_units import short_time
+from tui_host.capture.visible import line
+from tui_host.tui.masks import masked
+from tui_host.tui.widgets.lines.json_lines import looks_like_json
+from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.page_body import Body, missing_words, reading
+from tui_host.tui.widgets.pages.page_steps import Steps
+from tui_host.tui.widgets.pages.row_source import InspectorSource
+from tui_host.tui.widgets.pages.text_page import Form, TextPage
+
+_BAR = 24
+_PREVIEW = 300
+NOT_KNOWN = "not known: what was captured does not tell it"
+
+
+def what_of(row: Row) -> str:
+    """What a row's bytes are, in words, for copying."""
+    match row.kind:
+        case "request" | "response":
+            return f"{row.kind} body"
+        case "frame":
+            return "frame"
+        case "decision":
+            return "decision"
+        case "line":
+            return "standard error"
+        case "fault":
+            return "fault"
+
+
+def raw_page(source: InspectorSource, row: Row) -> Steps[Page]:
+    """The bytes as they are."""
+    if row.missing:
+        return TextPage(what_of(row), missing_words(row), form="plain")
+    body = yield from reading(source, row)
+    is_ending = row.kind == "fault" and row.exchange and not row.size  # how an exchange ended, in our words
+    form: Form = "plain" if is_ending else "raw"
+    return TextPage(
+        what_of(row), body.text, form=form, notes=(_doubt(row), " · ".join(body.notes[:1]), *body.notes[1:])
+    )
+
+
+def frame_page(source: InspectorSource, row: Row) -> Steps[Page]:
+    """A frame, re-indented if it is JSON."""
+    body = yield from reading(source, row)
+    return _pretty("frame", body, unless=row.kind != "frame", above=_doubt(row))
+
+
+def _doubt(row: Row) -> str:
+    """Whose it may be, where nothing tells: all of what the row in the list has room for the beginning of."""
+    return f"doubtful: {line(row.doubtful, _PREVIEW)}: joined to none" if row.doubtful else ""
+
+
+def decision_page(source: InspectorSource, row: Row) -> Steps[Page]:
+    """What was decided, and on which arguments."""
+    body = yield from reading(source, row)
+    return _pretty("decision", body, above=line(row.words, _PREVIEW))
+
+
+def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> Page:
+    text = body.text
+    if unless or not body.is_text or not looks_like_json(text):
+        return TextPage(what, text, notes=(above, *body.notes, "not JSON: shown as it came"))
+    return TextPage(what, text, form="json", notes=(above, f"re-indented · {body.notes[0]}", *body.notes[1:]))
+
+
+def headers_page(source: InspectorSource, row: Row) -> Page:
+    """The head of the row's direction; both heads for a frame inside an exchange."""
+    first = source.record((row.capture, row.seq))
+    records: Iterable[Record] = [first] if first is not None else []
+    if row.kind not in {"request", "response"}:
+        records = (record for page in source.pages_of(row) for record in page)
+    found = ((record.draft.head, record) for record in records if record.draft.head is not None)
+    blocks = ["\n".join(_head_lines(head, record)) for head, record in islice(found, 2)]
+    return TextPage("headers", "\n\n".join(blocks) or "none", form="headers")
+
+
+def _head_lines(head: Head, record: Record) -> Sequence[str]:
+    first = f"{head.method} {head.url}" if head.method else str(head.status or "")
+    lines = [*filter(None, [first]), *(f"{name}: {value}" for name, value in head.headers)]
+    return [masked(text.replace("\n", "␊"), record.draft.redacted) for text in lines]
+
+
+def timing_page(source: InspectorSource, row: Row) -> Page:
+    """When it began and ended, and how long one waited for it."""
+    number = source.ladder.partner(row.number)
+    partner = source.ladder.rows[number] if number is not None else None
+    asked, answered = (partner, row) if partner is not None and partner.number < row.number else (row, partner)
+    began_ns = source.started_mono_ns(row)
+    lines = [f"first byte: {NOT_KNOWN if row.mono_ns is None else _wall(row.time_ns)}"]
+    lines += _took(
+        "in the turn" if row.turn else "since the first byte of all", lasted(began_ns, row.mono_ns), _seconds
+    )
+    lines += _took("last byte", lasted(began_ns, row.end_mono_ns), _seconds)
+    lines += _took("took", lasted(row.mono_ns, row.end_mono_ns))
+    if answered is not None:
+        waited = lasted(asked.end_mono_ns, answered.mono_ns)
+        came = lasted(answered.mono_ns, answered.end_mono_ns)
+        bar = "" if waited is None or came is None else f"{_bar(waited, came)} "
+        lines += _took("waited", waited, lambda time: f"{_short(time)} for the first byte of the answer")
+        lines += _took("came in", came)
+        lines += _took("together", lasted(asked.mono_ns, answered.end_mono_ns), lambda time: f"{bar}{_short(time)}")
+    elif row.state == "open" or (row.kind in {"request", "frame"} and row.rpc_id and not row.answer):
+        lines.append("answer: none yet")
+    if row.events > 1:
+        lines.append(f"{'events' if row.kind == 'response' else 'times'}: {row.events:,}")
+    return TextPage("timing", "\n".join(lines), form="headers")
+
+
+def _bar(waited: int, came: int) -> str:
+    whole = max(1, waited + came)
+    first = min(_BAR, max(0, round(_BAR * waited / whole)))
+    return "[" + "." * first + "#" * (_BAR - first) + "]"
+
+
+def _wall(time_ns: int) -> str:
+    moment = datetime.fromtimestamp(time_ns // 1_000_000_000, tz=UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{time_ns % 1_000_000_000 // 1000:06d} UTC"
+
+
+def _short(nanoseconds: int) -> str:
+    return short_time(nanoseconds / 1e6)
+
+
+def _seconds(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e9:.6f} s"
+
+
+def _took(what: str, nanoseconds: int | None, words: Callable[[int], str] = _short) -> Sequence[str]:
+    """The line that tells a time; none where it is not known."""
+    return [] if nanoseconds is None else [f"{what}: {words(nanoseconds)}"]

@@ -1,0 +1,96 @@
+"""What stands in the chat and in the inspector of the first frame: what their own widgets will show there, drawn by far less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.widget import Widget
+from typing_extensions import override
+
+from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
+
+if TYPE_CHECKING:
+    from tui_host.tui.glyphs import Glyphs
+    from tui_host.tui.suggestions import Offers
+
+EMPTY_LIVE = "Nothing on the wire yet. Ask something: each byte appears here as it moves."
+FROM_FILE = "From a file, read only.  ctrl+n new session  / commands"
+"""What stands in the prompt beside what was captured elsewhere."""
+
+
+class FirstChat(Widget):
+    """An empty chat as `Transcript` draws it."""
+
+    DEFAULT_CSS = """
+    FirstChat {
+        background: $surface;
+        color: $foreground;
+        & > .first-chat--dim { color: $text-muted; }
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"first-chat--dim"}
+
+    def __init__(self, offers: Offers) -> None:
+        super().__init__()
+        self._offers = offers
+
+    @override
+    def render(self) -> Content:
+        width = max(1, self.size.width - 2)  # the bar, and the place beside the end of a line
+        lines = [Content("")]
+        for key, text in self._offers.questions:
+            for number, words in enumerate(_wrapped(text, width - 4)):
+                mark = Content.styled(f" {key}  ", "$text-primary") if not number else Content("    ")
+                lines.append(mark + Content(words))
+        lines.append(Content(""))
+        dim = self.get_visual_style("first-chat--dim")  # in a content its colour would not know its background
+        for text in self._offers.lines:
+            lines += [Content.styled(f" {words}", dim) for words in _wrapped(text, width - 1)]
+        return Content("\n").join(lines)
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """Lines of whole words; ours have none that is longer than a line."""
+    line = ""
+    for word in text.split(" "):
+        if line and cell_len(line) + 1 + cell_len(word) > width:
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    yield line
+
+
+class FirstInspector(Widget):
+    """An inspector without a row."""
+
+    DEFAULT_CSS = """
+    FirstInspector {
+        background: $surface;
+        color: $text-muted;
+        & > .first-inspector--heading { background: $panel; color: $text-muted; }
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"first-inspector--heading"}
+
+    def __init__(self, glyphs: Glyphs, reading: str = "") -> None:
+        super().__init__()
+        self._glyphs = glyphs
+        self._reading = reading
+
+    @override
+    def render(self) -> Content:
+        width = self.size.width
+        heading = self.get_visual_style("first-inspector--heading")
+        said = heading_text(Heading(live=not self._reading), width, self._glyphs)
+        lines = [Content.styled(said, heading), Content("")]
+        lines += [Content(f"  {words}") for words in _wrapped(self._reading or EMPTY_LIVE, width - 4)]
+        return Content("\n").join(lines)
+
+
+def reading_words(title: str) -> str:
+    """What stands in chat and list while a file is read."""
+    return f"reading {title} …"

@@ -1,0 +1,148 @@
+"""Which rows the ladder's filter keeps: by their values at once, by all that they show as there is time to look at each."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.row_filter import RowTest
+
+BUDGET = 0.008
+"""Seconds in one tick for looking at what rows show, and as many for finding it out."""
+_AT_ONCE = 16
+"""Rows between two looks at the clock; and so many are put into words next."""
+_SHARE = 20.0
+"""The values of all rows are looked at again after so many times what that took the last time."""
+
+
+class Filtering:
+    """A filter over rows that come and change. What they show is looked at from the newest to the oldest, what came since first.
+
+    Args:
+        shown: What a row shows; None while that is not known yet.
+        clock: Seconds.
+
+    Attributes:
+        text: The filter, empty for none.
+        is_stale: The values of the rows are other ones than when they were looked at.
+    """
+
+    def __init__(self, shown: Callable[[Row], str | None], clock: Callable[[], float] = time.perf_counter) -> None:
+        self.text = ""
+        self.is_stale = False
+        self._shown = shown
+        self._clock = clock
+        self._due = 0.0
+        self._by_value = array("q")
+        self._by_look: set[int] = set()
+        self._left: deque[int] = deque()
+        self._unknown: dict[int, None] = {}
+        self._test: tuple[int, RowTest] | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the values are to be looked at again by now."""
+        return self.is_stale and self._clock() >= self._due
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether more rows may be found that are there already."""
+        return bool(self._left or self._unknown)
+
+    @property
+    def wanted(self) -> Sequence[int]:
+        """Rows of which it should be found out what they show, the next first."""
+        return list(islice(self._unknown, _AT_ONCE))
+
+    def begin(self, ladder: Ladder, text: str, taken: int, first: Iterable[int]) -> Sequence[int]:
+        """Filter by something else.
+
+        Args:
+            ladder: Has the rows.
+            text: The filter.
+            taken: How many there are.
+            first: Those that a person sees: they are looked at before it is told what is kept.
+
+        Returns:
+            The rows that are kept, as far as is known.
+        """
+        self.text = text
+        self._by_look.clear()
+        self._unknown.clear()
+        self._test = None
+        self.sift(ladder, taken)
+        self._left = deque(first)
+        self.look(ladder)
+        self._left = deque(range(taken - 1, -1, -1) if text else ())
+        return self._kept(taken)
+
+    def came(self, changed: Iterable[int], new: Iterable[int]) -> None:
+        """Rows have changed, or are new."""
+        if self.text:
+            self._left.extendleft(new)
+            self._left.extendleft(changed)
+            self.is_stale = True
+
+    def sift(self, ladder: Ladder, taken: int) -> Sequence[int]:
+        """The rows that are kept, their values looked at anew; of those that show the words as far as they were looked at."""
+        began = self._clock()
+        found = ladder.filter(self.text) if self.text else array("q")
+        self._by_value = found[: bisect_left(found, taken)]
+        self.is_stale = False
+        ended = self._clock()
+        self._due = ended + _SHARE * (ended - began)
+        return self._kept(taken)
+
+    def _kept(self, taken: int) -> Sequence[int]:
+        if not self.text:
+            return range(taken)
+        return sorted({*self._by_value, *self._by_look}) if self._by_look else self._by_value
+
+    def look(self, ladder: Ladder) -> Sequence[int]:
+        """Look at what further rows show, for as long as the budget lasts; the rows that are kept because of it."""
+        if not self.is_looking:
+            return []
+        test = self._test_of(ladder)
+        if test.is_of_values:
+            self._left.clear()
+            return []
+        gained: list[int] = []
+        until = self._clock() + BUDGET
+        for number in self.wanted:
+            self._look_at(ladder.rows[number], test, gained)
+        for count in range(1, len(self._left) + 1):
+            number = self._left.popleft()
+            if test.may_fit(number) and (number in self._by_look or not self._has_value(number)):
+                self._look_at(ladder.rows[number], test, gained)
+            if count % _AT_ONCE == 0 and self._clock() >= until:
+                break
+        return sorted(gained)
+
+    def _look_at(self, row: Row, test: RowTest, gained: list[int]) -> None:
+        shown = self._shown(row)
+        if shown is None:
+            self._unknown[row.number] = None
+            return
+        self._unknown.pop(row.number, None)
+        if test.fits(row.number, shown):
+            if row.number not in self._by_look and not self._has_value(row.number):
+                self._by_look.add(row.number)
+                gained.append(row.number)
+        elif row.number in self._by_look:
+            self._by_look.discard(row.number)
+            self.is_stale = True
+
+    def _has_value(self, number: int) -> bool:
+        place = bisect_left(self._by_value, number)
+        return place < len(self._by_value) and self._by_value[place] == number
+
+    def _test_of(self, ladder: Ladder) -> RowTest:
+        if self._test is None or self._test[0] != ladder.revision:
+            self._test = ladder.revision, ladder.row_test(self.text)
+        return self._test[1]

@@ -1,0 +1,237 @@
+"""How a row of the ladder is drawn: pure functions from values to pieces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from rich.cells import cell_len
+
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import MISSING, lasted
+from tui_host.capture.short_units import short_size, short_time
+from tui_host.capture.visible import line
+from tui_host.settings.urls import parts_of
+from tui_host.tui.glyphs import Glyphs
+from tui_host.tui.widgets.lines.json_lines import Piece
+from tui_host.tui.widgets.pages.detail_page import cut, padded
+
+WORDS = 300
+"""Characters of foreign text that a row reads; more is never on one line."""
+_LEAST = 8
+_VERSION = re.compile(r"v\d\w*|api|openai")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Where things stand in a line.
+
+    Attributes:
+        width: Cells of the whole line.
+        peer: Cells for a server's name.
+        glyphs: The marks to draw with.
+        mask: Hides what stands for a secret in a row that something was taken out of.
+    """
+
+    width: int
+    peer: int
+    glyphs: Glyphs
+    mask: Callable[[str], str] = str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a row says beside its own values.
+
+    Attributes:
+        started_ns: When its turn began, or its section where that is none; None where that is not known.
+        described: What its body is made of («3 tools · 2 messages»), empty where that is not known yet.
+        milliseconds: From its other half, None if it has none before it, or no time of one is known.
+    """
+
+    started_ns: int | None
+    described: str = ""
+    milliseconds: float | None = None
+
+
+def clock(seconds: float | None) -> str:
+    """A time since the turn began, in six cells; the first is blank, so that the marker before it stands alone. None: not known."""
+    if seconds is None:
+        return " " * 6
+    if seconds < 0:
+        return "  ·   "
+    if seconds < 99.995:
+        return f" {seconds:<5.2f}"
+    if seconds < 999.95:
+        return f" {seconds:<5.1f}"
+    return f" {seconds:<5.0f}" if seconds < 99_999 else " days "
+
+
+def short_path(url: str) -> str:
+    """What follows the version in a URL's path; the whole path if there is no version."""
+    path = parts_of(url).path if "//" in url else url
+    parts = [part for part in path.split("/") if part]
+    for place in range(len(parts) - 1, 0, -1):
+        if _VERSION.fullmatch(parts[place - 1]):
+            return "/".join(parts[place:])
+    return "/".join(parts) or "/"
+
+
+def heading(row: Row, columns: Columns, host: str = "") -> list[Piece]:
+    """The line above a group: its turn and step, and of several hosts whose that is; or the connections."""
+    glyphs = columns.glyphs
+    rule = glyphs.box[4]
+    if row.turn == 0:
+        name = "connections"
+    else:
+        step, whose = f"step {row.step}" if row.step else "", columns.mask(line(host, WORDS))
+        name = f" {glyphs.dot} ".join(filter(None, (f"turn {row.turn}", step, whose)))
+    text = f" {rule * 2} {name} "
+    return [(cut(text + rule * max(0, columns.width - len(text)), columns.width, glyphs.more), "heading")]
+
+
+def row_line(row: Row, told: Told, columns: Columns) -> list[Piece]:
+    """A row; its first cell is left for the marker."""
+    since = lasted(told.started_ns, row.mono_ns)
+    pieces: list[Piece] = [(clock(None if since is None else since / 1e9), "time"), *_lanes(row, columns)]
+    left = columns.width - sum(cell_len(text) for text, _ in pieces)
+    words = _words(row, told, columns.glyphs)
+    if row.redacted:
+        words = [(columns.mask(text), style) for text, style in words]
+    for text, style in _squeezed(words, left, columns.glyphs):
+        if left <= 0:
+            break
+        shown = cut(text, left, columns.glyphs.more)
+        pieces.append((shown, style))
+        left -= cell_len(shown)
+    return pieces
+
+
+def _squeezed(pieces: list[Piece], room: int, glyphs: Glyphs) -> list[Piece]:
+    """Shorten the words that others wrote, so that how it went and how long it took still fit behind them."""
+    over = sum(cell_len(text) for text, _ in pieces) - room
+    if over <= 0:
+        return pieces
+    longest = max(
+        range(len(pieces)), key=lambda place: cell_len(pieces[place][0]) if pieces[place][1] == "words" else -1
+    )
+    text, style = pieces[longest]
+    if style == "words":
+        pieces[longest] = cut(text, max(_LEAST, cell_len(text) - over), glyphs.more), style
+    return pieces
+
+
+def _lanes(row: Row, columns: Columns) -> list[Piece]:
+    glyphs = columns.glyphs
+    rule, upright, tee_left, tee_right = glyphs.box[4], glyphs.thin, glyphs.cross[4], glyphs.cross[3]
+    rest = " " * (columns.peer + 5)
+    style = "failed" if row.error or row.malformed or row.state in {"failed", "cut"} else row.lane
+    match row.lane:
+        case "llm":
+            arrow = f"<{rule}{rule}" if row.outward else f"{rule}{rule}>"
+            return [(" ", ""), (arrow, style), (tee_left, "host"), (rest, "")]
+        case "host":
+            mark = glyphs.state[0] if row.kind == "decision" else upright
+            return [("    ", ""), (mark, "decision"), (rest, "")]
+        case "mcp":
+            arrow = f"{rule}{rule}> " if row.outward else f"<{rule}{rule} "
+            name = padded(line(row.peer, columns.peer), columns.peer, glyphs.more)
+            return [("    ", ""), (tee_right, "host"), (arrow, style), (f"{name} ", "peer")]
+        case _:
+            assert_never(row.lane)
+
+
+def _words(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
+    match row.kind:
+        case "request":
+            words = _request(row, told, glyphs)
+        case "response":
+            words = _response(row, told, glyphs)
+        case "frame":
+            words = _frame(row, told, glyphs)
+        case "decision":
+            words = [(line(row.words, WORDS), "words")]
+        case "line":
+            words = [("stderr  ", "note"), (line(row.words, WORDS), "words"), *_times(row, "lines", glyphs)]
+        case "fault":
+            words = [(f"{glyphs.failed} {line(row.words or 'failed', WORDS)}", "failed")]
+        case _:
+            assert_never(row.kind)
+    return [*words, *_state(row, glyphs)]
+
+
+def _request(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
+    what = line(f"{row.method} {short_path(row.url)}", WORDS) if row.method else "request"
+    described = told.described or row.words
+    if row.lane == "mcp":
+        status = f"  {row.status}" if row.status else ""
+        return [(what, "what"), (f"{status}  {line(row.words, WORDS)}".rstrip(), "words")]
+    more = f" {glyphs.dot} {line(described, WORDS).replace('·', glyphs.dot)}" if described else ""
+    return [(what, "what"), (f"  {MISSING}" if row.missing else f"  {short_size(row.size)}{more}", "words")]
+
+
+def _response(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
+    status = str(row.status) if row.status else "answer"
+    pieces: list[Piece] = [(status, "failed" if row.status >= 400 else "what")]
+    if row.missing:
+        pieces.append((f" {glyphs.dot} {MISSING}", "words"))
+    elif row.events > 1:
+        pieces.append((f" {glyphs.dot} {row.events:,} events", "words"))
+    elif row.size:
+        pieces.append((f" {glyphs.dot} {short_size(row.size)}", "words"))
+    if said := told.described or row.words:
+        pieces.append((f" {glyphs.dot} {line(said, WORDS)}", "words"))
+    if told.milliseconds is not None and row.state != "open":
+        pieces.append((f" {glyphs.dot} {short_time(told.milliseconds)}", "figure"))
+    return pieces
+
+
+def _frame(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
+    number = f" #{line(row.rpc_id, 40)}" if row.rpc_id else ""
+    if row.answer:
+        is_error = row.error
+        pieces: list[Piece] = [(f"{'error' if is_error else 'result'}{number}", "failed" if is_error else "what")]
+        if row.words:
+            words = f'"{row.words}"' if row.method == "tools/call" and not is_error else row.words
+            pieces.append((f"  {line(words, WORDS)}", "words"))
+        elif row.method:
+            pieces.append((f"  {line(row.method, WORDS)}", "words"))
+    else:
+        pieces = [(f"{line(row.method or 'frame', WORDS)}{number}", "what")]
+        if row.rpc_id and not row.outward:
+            pieces.append(("  the server asks", "words"))
+        if row.words:
+            pieces.append((f"  {line(row.words, WORDS)}", "words"))
+    pieces += _times(row, "", glyphs)
+    if row.answer and told.milliseconds is not None:
+        pieces.append((f" {glyphs.dot} {short_time(told.milliseconds)}", "figure"))
+    if row.size >= 1000:
+        pieces.append((f" {glyphs.dot} {short_size(row.size)}", "figure"))
+    return pieces
+
+
+def _times(row: Row, unit: str, glyphs: Glyphs) -> list[Piece]:
+    if row.events <= 1:
+        return []
+    return [(f" {glyphs.dot} {row.events:,} {unit}" if unit else f" x{row.events:,}", "figure")]
+
+
+def _state(row: Row, glyphs: Glyphs) -> list[Piece]:
+    pieces: list[Piece] = []
+    if row.state == "open":
+        pieces.append((f" {glyphs.more}", "figure"))
+    elif row.state == "cut":
+        pieces.append((f" {glyphs.failed} cut", "failed"))
+    elif row.state == "failed" and row.kind != "fault":
+        pieces.append((f" {glyphs.failed} failed", "failed"))
+    if row.malformed:
+        pieces.append((f" {glyphs.failed} malformed: {line(row.malformed, 120)}", "failed"))
+    if row.redacted:
+        pieces.append((f" {glyphs.bullets[0] * 3}", "secret"))
+    if row.inferred:
+        pieces.append((f" {glyphs.dot} inferred", "note"))
+    if row.doubtful:
+        pieces.append((f" {glyphs.dot} doubtful: {line(row.doubtful, WORDS)}", "note"))
+    return pieces

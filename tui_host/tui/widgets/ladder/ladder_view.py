@@ -1,0 +1,380 @@
+"""The ladder: both wires on one clock, the host's line between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.strip import Strip
+from typing_extensions import override
+
+from tui_host.capture.ladder.row import Lane, Row
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.ladder.ladder_drawing import LadderDrawing
+from tui_host.tui.widgets.ladder.ladder_filter import BUDGET as FILTERING
+from tui_host.tui.widgets.ladder.ladder_filter import Filtering
+from tui_host.tui.widgets.ladder.ladder_messages import LadderKeys
+from tui_host.tui.widgets.ladder.ladder_selection import LadderSelection
+from tui_host.tui.widgets.ladder.ladder_title import Heading
+from tui_host.tui.widgets.ladder.line_index import LadderIndex
+from tui_host.tui.widgets.ladder.row_words import BUDGET as SEEN
+from tui_host.tui.widgets.ladder.row_words import Describe, LadderWords
+from tui_host.tui.widgets.pages.row_source import InspectorSource
+
+_TAKING = 0.01
+"""Seconds in one tick for rows that are new: enough for what comes, and a long session opens without a stall."""
+_LOOK_AROUND = 1000
+"""Rows on either side among which one of another lane is looked for."""
+COPIED = 120
+"""Cells of a row that is copied, where the screen has less."""
+
+
+class LadderView(LadderKeys):
+    """The rows, one line each, groups under headings. `sync` takes in what is new; it is called at the screen's rate."""
+
+    HAS_CURSOR = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"ladder--related"}
+    DEFAULT_CSS = """
+    /* Of no hue: a faint one becomes a strong one in 256 colours, and this one's was the red of a failure. */
+    LadderView > .ladder--related { background: $foreground 12%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "lane('llm')", "LLM lane", show=False),
+        Binding("right,l", "lane('mcp')", "MCP lane", show=False),
+    ]
+
+    class Moved(Message):
+        """Something that the header tells is different now."""
+
+    def __init__(self, describe: Describe, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(glyphs=glyphs, id=id)
+        self._source: InspectorSource | None = None
+        self._words = LadderWords(describe)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._index = LadderIndex()
+        self._words.clear()
+        self._drawing = LadderDrawing(self._source, self._index, self._words, self.glyphs)
+        self._filtering = Filtering(self._drawing.shown)
+        self._revision = -1
+        self._hosts: Mapping[int, str] = {}
+        self._taken = 0
+        self._selected: int | None = None
+        self._related: frozenset[int] = frozenset()
+        self.following = True
+        self._new = 0
+
+    def on_hide(self, event: events.Hide) -> None:
+        """Keep the focus: the list is hidden while it is empty, as each session is at first, and its keys act there too."""
+        event.prevent_default()
+
+    # What the inspector asks.
+
+    @property
+    def selected(self) -> Row | None:
+        """The selected row as it is now."""
+        rows = self._rows
+        return rows[self._selected] if self._selected is not None and self._selected < len(rows) else None
+
+    @property
+    def selected_number(self) -> int | None:
+        """Its number."""
+        return self._selected
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is taken in and described: `sync` finds nothing to do."""
+        source = self._source
+        if source is None:
+            return True
+        is_all = source.ladder.revision == self._revision and self._taken >= len(source.ladder.rows)
+        is_all &= source.ladder.hosts is self._hosts
+        is_sifted = not (self._filtering.is_stale or self._filtering.is_looking)
+        return is_all and is_sifted and self._words.is_settled
+
+    @property
+    def filter_text(self) -> str:
+        """The filter in force, empty for none."""
+        return self._filtering.text
+
+    def heading(self, *, live: bool) -> Heading:
+        """What the line above tells of it; `live` if more may come."""
+        row = self.selected
+        llm, mcp = (0, 0) if row is None else self._index.counts(row)
+        below = max(0, len(self._index) - self.top - self.view_height) if self.view_height else 0
+        return Heading(
+            llm=llm,
+            mcp=mcp,
+            turn=None if row is None else self._index.turn_of(row.number),
+            following=self.following,
+            new_below=below if self.following else self._new,
+            live=live,
+            filter=self._filtering.text,
+            kept=self._index.kept,
+            looking=self._filtering.is_looking,
+            rows=len(self._rows),
+        )
+
+    def show(self, source: InspectorSource | None) -> None:
+        """Show another session's rows."""
+        self._source = source
+        self.selection = None
+        self._reset()
+        self.cursor = None
+        self.redraw()
+        self.sync()
+
+    def filter(self, text: str) -> None:
+        """Keep only rows that a filter keeps; empty shows all. The selected row stays if it is among them."""
+        source = self._source
+        if source is None or text == self._filtering.text:
+            return
+        seen = self._index.rows(self.top, self.top + self.view_height)
+        first = seen if self._selected is None else [self._selected, *seen]
+        self._keep(self._filtering.begin(source.ladder, text, self._taken, first), is_more=False)
+        self.post_message(self.Moved())
+
+    def select(self, number: int) -> None:
+        """Make a row the selected one, as a person would."""
+        line = self._index.line_of(number)
+        if line is not None:
+            self.move_cursor(line)
+
+    def stay(self) -> None:
+        """Follow no longer: the person reads what is selected."""
+        if self.following:
+            self.following = False
+            self.post_message(self.Moved())
+
+    def sync(self) -> None:
+        """Take in what is new, and describe what is on the screen. Costs what changed and what is seen, not what there is."""
+        source = self._source
+        if source is None:
+            return
+        if source.ladder.revision != self._revision or self._taken < len(source.ladder.rows):
+            self._take(source)
+        if source.ladder.hosts is not self._hosts:
+            self._hosts = source.ladder.hosts
+            self.redraw()
+        if self._filtering.is_due:
+            kept = self._filtering.sift(source.ladder, self._taken)
+            self._keep(kept, is_more=len(kept) >= self._index.kept)
+        seen = self._index.rows(self.top, self.top + self.view_height)
+        wanted = self._filtering.wanted
+        self._rows_changed(self._words.fill(source, [*seen, *wanted], FILTERING if wanted else SEEN))
+        if found := self._filtering.look(source.ladder):
+            self._extend(found, new=0)
+
+    # How it is kept.
+
+    @property
+    def _rows(self) -> Sequence[Row]:
+        return self._source.ladder.rows if self._source is not None else ()
+
+    def _take(self, source: InspectorSource) -> None:
+        ladder = source.ladder
+        changed, self._revision = ladder.changed_since(self._revision), ladder.revision
+        rows, before = ladder.rows, self._taken
+        self._taken = self._index.count(rows, _TAKING, ladder.partner)
+        changed = [number for number in changed if number < before]
+        new = range(before, self._taken)
+        self._rows_changed(changed)
+        self._filtering.came(changed, new)
+        if sum(self._index.move(rows[number]) for number in changed):  # each of them
+            self._grown(0, first=0)
+        if not new:
+            self._relate()
+            return
+        if self._drawing.widen(self.view_width):
+            self.redraw()
+        if not self._filtering.text:
+            self._extend(new, new=len(new))
+        self.post_message(self.Moved())
+
+    def _extend(self, numbers: Sequence[int], *, new: int) -> None:
+        """Give rows their lines, so many of which are new: at the end, or further up, and then what is seen stays where it is."""
+        before, top = len(self._index), self.top
+        at_top = self._index.row_at(top) if top < before else None
+        first = self._index.extend(numbers)
+        if self.cursor is None and not self.following:
+            self._refiltered()
+        else:
+            self._grown(new, first=min(first, before) if first < before else None, at_top=at_top)
+
+    def _grown(self, new: int, *, first: int | None = None, at_top: int | None = None) -> None:
+        """Lines came: at the end alone, or from `first` on; `at_top` is the row that was seen first."""
+        if first is None:
+            self.grew()
+        else:
+            if self._selected is not None:
+                self.cursor = self._index.line_of(self._selected)
+            self.redraw()
+        if self.following:
+            self._follow()
+        else:
+            self._new += new
+            line = self._index.line_of(at_top) if first is not None and at_top is not None else None
+            if line is not None:
+                self.show_line(line, top=True)
+        self._relate()
+
+    def _follow(self) -> None:
+        """Select what matters most: the newest row of the turns; of connections only what comes before there is a turn.
+
+        A person who went to the end behind it stays at the end, until the next row of a turn.
+        """
+        count = len(self._index)
+        if not count:
+            return
+        self._new = 0
+        newest = self._index.newest_line(self._selected)
+        self.show_line(count - 1)
+        self._choose(newest)
+        self.show_line(newest)
+
+    def _choose(self, line: int) -> None:
+        """Make a line current without asking who wanted it."""
+        number = self._index.row_at(line)
+        self.cursor = line
+        if number != self._selected:
+            self._selected = number
+            self._relate()
+
+    def _relate(self) -> None:
+        """Mark the relatives of the selected row, and those alone."""
+        source, number = self._source, self._selected
+        related = (
+            frozenset(source.ladder.relatives(number))
+            if source is not None and number is not None
+            else frozenset[int]()
+        )
+        for other in related ^ self._related:
+            line = self._index.line_of(other)
+            if line is not None and self.top <= line < self.top + self.view_height:
+                self.refresh_lines(line)
+        self._related = related
+
+    def _keep(self, kept: Sequence[int], *, is_more: bool) -> None:
+        """Show what the filter keeps: what was shown and more, or something else."""
+        before, top = self._index.kept, self.top
+        at_top = self._index.row_at(top) if top < len(self._index) else None
+        self._index.clear()
+        self._index.extend(kept)
+        if is_more:
+            self._grown(len(kept) - before, first=0, at_top=at_top)
+        else:
+            self._refiltered()
+
+    def _refiltered(self) -> None:
+        """Show the lines of another filter, on or near what was selected."""
+        self.cursor = None
+        self.redraw()
+        if self.following or self._selected is None:
+            self._follow()
+        elif (line := self._index.line_near(self._selected)) is not None:
+            self._choose(line)
+            self.show_line(line)
+        self._relate()
+
+    def _rows_changed(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            line = self._index.line_of(number)
+            if line is not None:
+                self.changed(line)
+
+    # How it is drawn.
+
+    @override
+    def line_count(self) -> int:
+        return len(self._index)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        return self._drawn(number, self.view_width - 1)
+
+    def _drawn(self, number: int, width: int) -> Strip:
+        return self.strip_of(self._drawing.line(number, width))
+
+    @override
+    def decorate(self, number: int, strip: Strip) -> Strip:
+        mark = ">" if number == self.cursor else ""
+        if not mark and not self._index.is_heading(number) and self._index.row_at(number) in self._related:
+            mark = "*"
+        marked = Strip([Segment(mark or " ", self.piece_style("mark")), *strip])
+        return self.tinted(marked, "ladder--related") if mark == "*" else super().decorate(number, marked)
+
+    # What the person does.
+
+    @property
+    @override
+    def selectable(self) -> LadderSelection | None:
+        return LadderSelection(self._index, self._copied_line) if len(self._index) else None
+
+    @override
+    def hold_still(self) -> None:
+        super().hold_still()
+        self.stay()
+
+    @override
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Textual scrolls when it gets to it: only now is it known what lies below."""
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self.post_message(self.Moved())
+
+    @override
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.post_message(self.Moved())
+
+    def _copied_line(self, line: int) -> str:
+        """A line as text, its words whole where the screen is too narrow for them."""
+        return self._drawn(line, max(self.view_width, COPIED)).text.rstrip()
+
+    @override
+    def move_cursor(self, number: int) -> None:
+        count = len(self._index)
+        if not count:
+            return
+        number = max(0, min(count - 1, number))
+        if self._index.is_heading(number):
+            is_up = self.cursor is not None and number < self.cursor and number > 0
+            number += -1 if is_up else 1
+        before = self.cursor
+        self._choose(number)
+        if number != before:
+            self.post_message(self.CursorMoved(self, number))
+        self.show_line(0 if number == 1 else number)
+        self.following = number in {count - 1, self._index.newest_line(self._selected)}
+        self._new = 0 if self.following else self._new
+        self.post_message(self.Moved())
+
+    @override
+    def action_last(self) -> None:
+        self.move_cursor(self.line_count() - 1)
+
+    @override
+    def key_escape(self, event: events.Key) -> None:
+        """Take the selection away, else the filter; without one, escape is not ours."""
+        if self.unselect():
+            event.stop()
+        elif self._filtering.text:
+            event.stop()
+            self.filter("")
+
+    def action_lane(self, lane: Lane) -> None:
+        """Go to the nearest relative in a lane, else to the nearest row there; nowhere if the selected row is in it."""
+        row, source = self.selected, self._source
+        if row is None or source is None or row.lane == lane:
+            return
+        rows = source.ladder.rows
+        near = (row.number + sign * step for step in range(1, _LOOK_AROUND) for sign in (-1, 1))
+        for number in (*source.ladder.relatives(row.number), *near):
+            if 0 <= number < self._taken and rows[number].lane == lane and self._index.line_of(number) is not None:
+                self.select(number)
+                return

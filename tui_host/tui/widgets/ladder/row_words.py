@@ -1,0 +1,146 @@
+"""What the ladder's rows say that has to be looked up: found for the rows on the screen only, within a budget of time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import lasted
+from tui_host.errors import TuiHostError
+from tui_host.tui.widgets.ladder.ladder_lines import Told
+from tui_host.tui.widgets.pages.page_steps import Making, Steps
+from tui_host.tui.widgets.pages.row_source import InspectorSource
+
+Describe: TypeAlias = Callable[[InspectorSource, Row], Steps[str]]
+"""Short words for a request's or a response's body, found in steps."""
+
+BUDGET = 0.004
+"""Seconds in one tick for describing bodies."""
+_REMEMBERED = 1 << 15
+_PATIENCE = 20.0
+"""A body that still grows is described again after so many times what that took the last time."""
+
+
+class LadderWords:
+    """The words of rows, remembered while the rows stay as they are.
+
+    Args:
+        describe: How a body is put into words.
+        clock: Seconds.
+
+    Attributes:
+        is_settled: The last `fill` left nothing to be described later.
+    """
+
+    def __init__(self, describe: Describe, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._describe = describe
+        self._clock = clock
+        self._words: dict[int, tuple[tuple[int, str], str]] = {}
+        self._due: dict[int, float] = {}
+        self._making: tuple[Row, Making[str]] | None = None
+        self.is_settled = True
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._words.clear()
+        self._due.clear()
+        self._making = None
+
+    def told(self, source: InspectorSource, row: Row, home: Row) -> Told:
+        """What a row says beside its own values, as far as it is known; its time counts in the turn of `home`."""
+        known = self._words.get(row.number)
+        return Told(
+            started_ns=_began(source, home),
+            described=known[1] if known is not None else "",
+            milliseconds=self._since_partner(source, row),
+        )
+
+    def fill(self, source: InspectorSource, numbers: Iterable[int], budget: float = BUDGET) -> Sequence[int]:
+        """Describe rows for as long as the budget lasts; which of them have other words now."""
+        found: list[int] = []
+        numbers = list(numbers)
+        if self._making is not None and self._making[0].number in numbers:
+            numbers.insert(0, self._making[0].number)  # what is begun is not thrown away for what comes first now
+        rows = source.ladder.rows
+        until = self._clock() + budget
+        left = 0
+        for number in numbers:
+            row = rows[number]
+            if not _has_words(row) or self._is_known(row):
+                continue
+            left += 1
+            if not self._is_due(row):
+                continue
+            if self._clock() >= until:
+                break
+            if self._making is None or self._making[0].number != number:
+                self._making = row, Making(self._describe(source, row), self._clock)
+            row, making = self._making
+            words = self._words_of(making, until - self._clock())
+            if words is None:
+                break
+            self._making = None
+            left -= 1
+            if self._learn(row, words, making.seconds):
+                found.append(number)
+        self.is_settled = not left
+        return found
+
+    def is_to_come(self, row: Row) -> bool:
+        """Whether what a row says is to be looked up yet; of one that still grows only the first time."""
+        if not _has_words(row):
+            return False
+        return row.number not in self._words if row.state == "open" else not self._is_known(row)
+
+    def _learn(self, row: Row, words: str, seconds: float) -> bool:
+        """Remember the words of a row, which were found in so many seconds; whether they are others than before."""
+        self._due.pop(row.number, None)
+        if row.state == "open":
+            self._due[row.number] = self._clock() + max(0.1, _PATIENCE * seconds)
+        before = self._words.pop(row.number, None)
+        self._words[row.number] = _state_of(row), words
+        if len(self._words) > _REMEMBERED:
+            del self._words[next(iter(self._words))]
+        return before is None or before[1] != words
+
+    def _words_of(self, making: Making[str], seconds: float) -> str | None:
+        """The words, None where they are not found yet; none where bytes cannot be had or read: the detail says why."""
+        try:
+            return (making.result or "") if making.advance(seconds) else None
+        except (TuiHostError, ValueError, LookupError, RecursionError):
+            return ""
+
+    def _is_known(self, row: Row) -> bool:
+        known = self._words.get(row.number)
+        return known is not None and known[0] == _state_of(row)
+
+    def _is_due(self, row: Row) -> bool:
+        return row.number not in self._words or row.state != "open" or self._clock() >= self._due.get(row.number, 0.0)
+
+    @staticmethod
+    def _since_partner(source: InspectorSource, row: Row) -> float | None:
+        """Milliseconds from the other half's first byte to this one's last; None where there is none before it, or no time of one is known."""
+        if row.kind not in {"response", "frame"} or (row.kind == "frame" and not row.answer):
+            return None
+        number = source.ladder.partner(row.number)
+        if number is None or number >= row.number:
+            return None
+        took = lasted(source.ladder.rows[number].mono_ns, row.end_mono_ns)
+        return None if took is None else took / 1e6
+
+
+def _began(source: InspectorSource, home: Row) -> int | None:
+    """What a section's times are counted from: its turn's beginning; of connections, which are no turn, its own."""
+    return source.started_mono_ns(home) if home.turn or home.mono_ns is None else home.mono_ns
+
+
+def _state_of(row: Row) -> tuple[int, str]:
+    """What its words are found from: how far it came, and what links told of it since."""
+    return row.last_seq, row.words
+
+
+def _has_words(row: Row) -> bool:
+    """Whether its words are to be found in its body: those of other rows are known with them."""
+    return row.lane == "llm" and row.kind in {"request", "response"}

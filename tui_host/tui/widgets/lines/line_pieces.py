@@ -1,0 +1,81 @@
+"""What the inspector's views share: lines made of texts with the names of their styles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from typing_extensions import override
+
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.lines.json_lines import Piece
+from tui_host.tui.widgets.lines.line_view import LineView
+
+_LOOKS = {
+    **dict.fromkeys(("time", "host", "figure", "note", "heading"), "muted"),
+    **dict.fromkeys(("llm", "key"), "primary"),
+    "mcp": "secondary",
+    **dict.fromkeys(("decision", "mark", "new", "fold"), "marked"),
+    "what": "strong",
+    "failed": "error",
+    **dict.fromkeys(("secret", "control"), "warning"),
+    "string": "success",
+    **dict.fromkeys(("number", "word"), "accent"),
+}
+"""How styles look that are not plain. A look costs whenever a view is styled, so styles that look alike share one."""
+
+_OURS = frozenset(("time", "figure", "note", "heading", "secret", "new", "fold"))
+"""What stands in these styles are our own words, so their marks may be exchanged."""
+_STAND_INS = str.maketrans({"·": "-", "…": "~", "•": "*", "«": '"', "»": '"', "–": "-"})
+
+
+class PieceView(LineView):
+    """A line view that draws pieces; a style's name stands for the component class `piece--LOOK` of its look."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"piece--{look}" for look in _LOOKS.values()}
+    DEFAULT_CSS = """
+    PieceView {
+        & > .piece--muted { color: $text-muted; }
+        & > .piece--primary { color: $text-primary; }
+        & > .piece--secondary { color: $text-secondary; }
+        & > .piece--marked { color: $text-accent; text-style: bold; }
+        & > .piece--strong { text-style: bold; }
+        & > .piece--error { color: $text-error; text-style: bold; }
+        & > .piece--warning { color: $text-warning; }
+        & > .piece--success { color: $text-success; }
+        & > .piece--accent { color: $text-accent; }
+    }
+    """
+
+    def __init__(
+        self,
+        *,
+        glyphs: Glyphs = UNICODE,
+        id: str | None = None,  # noqa: A002 - Textual's name
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self.glyphs = glyphs
+        self._piece_styles: dict[str, Style] = {"": Style()}
+
+    def strip_of(self, pieces: Sequence[Piece]) -> Strip:
+        """A line of pieces."""
+        if self.glyphs is not UNICODE:
+            pieces = [(text.translate(_STAND_INS) if name in _OURS else text, name) for text, name in pieces]
+        return Strip([Segment(text, self.piece_style(name)) for text, name in pieces])
+
+    def piece_style(self, name: str) -> Style:
+        """What a style name stands for in the theme as it is; nothing for a name that has none."""
+        style = self._piece_styles.get(name)
+        if style is None:
+            look = _LOOKS.get(name)
+            style = self._piece_styles[name] = self.look_of(f"piece--{look}") if look is not None else Style()
+        return style
+
+    @override
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._piece_styles = {"": Style()}

@@ -1,0 +1,333 @@
+"""Selecting in a view of lines, by mouse and by keys. What is selected is kept as places in the content, never as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.actions import SkipAction
+from textual.binding import Binding, BindingType
+from textual.color import Color
+from textual.geometry import Offset
+from textual.strip import Strip
+from textual.timer import Timer
+from typing_extensions import override
+
+from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.lines.selection_protocol import Selectable, Selection, Spot, Stretch
+
+_DOUBLE_CLICK = 0.5
+"""Seconds between two presses that belong together."""
+SCROLL_RATE = 1 / 20
+"""Seconds between two steps while the mouse is held beyond the edge."""
+
+
+@dataclass(slots=True)
+class _Drag:
+    """A mouse button that is held.
+
+    Attributes:
+        at: Where the pointer is, in the view's own cells.
+        has_moved: It is no click any more.
+    """
+
+    at: Offset
+    has_moved: bool = False
+
+
+class SelectingView(LineView):
+    """A view whose text can be selected and copied."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(
+            Binding(f"shift+{key}", f"extend('{key}')", "Select", show=False)
+            for key in ("up", "down", "left", "right", "pageup", "pagedown", "home", "end")
+        ),
+        Binding("o", "other_end", "Other end", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id, classes=classes)
+        self.selection: Selection | None = None
+        self._drag: _Drag | None = None
+        self._was_drag = False
+        self._presses: tuple[float, Offset, int] = (0.0, Offset(-1, -1), 0)
+        self._scrolling: Timer | None = None
+        self._goal: int | None = None
+
+    # What a subclass says.
+
+    @property
+    def selectable(self) -> Selectable | None:
+        """What can be selected in now; None for nothing."""
+        return None
+
+    def first_point(self) -> tuple[int, int]:
+        """The line and cell where selecting by keys begins."""
+        return (self.top if self.cursor is None else self.cursor), 0
+
+    def hold_still(self) -> None:
+        """Nothing moves under the pointer while it selects: follow no end."""
+        self._at_tail = False
+
+    # What it offers.
+
+    def selected_source(self) -> tuple[str, str] | None:
+        """What is selected, in a word, and its text; None if nothing is."""
+        content = self.selectable
+        if self.selection is None or content is None or self.selection.stretch[0] == self.selection.stretch[1]:
+            return None
+        return content.copied(self.selection.stretch)
+
+    def unselect(self) -> bool:
+        """Select nothing; whether anything was selected."""
+        if self.selection is None:
+            return False
+        self.selection = None
+        self._goal = None
+        self.refresh()
+        return True
+
+    def _select(self, anchor: Stretch, head: Stretch) -> None:
+        chosen = Selection(anchor=anchor, head=head)
+        if chosen != self.selection:
+            self.screen.clear_selection()  # Textual's own, which its key would copy first
+            self.selection = chosen
+            self.refresh()
+
+    def _move_head(self, head: Stretch, lines: Sequence[int]) -> None:
+        """Extend to another place; `lines` are those that the head came from and went to."""
+        if self.selection is None or head == self.selection.head:
+            return
+        self.selection = replace(self.selection, head=head)
+        first, last = max(self.top, min(lines)), min(self.top + self.view_height, max(lines) + 1)
+        if first < last:
+            self.refresh_lines(first, last - first)
+
+    # How it is drawn.
+
+    @override
+    def render_line(self, y: int) -> Strip:
+        """One line on the screen, with what is selected of it."""
+        strip = super().render_line(y)
+        content = None if self.selection is None else self.selectable
+        if self.selection is None or content is None:
+            return strip
+        number = y + self.scroll_offset.y
+        cells = content.cells_in(number, self.selection.stretch) if number < self.virtual_size.height else None
+        if cells is None or cells[0] >= cells[1]:
+            return strip
+        first, last = cells[0], min(cells[1], strip.cell_length)
+        style = self._selected_style
+        marked = [Segment(text, (own or Style.null()) + style) for text, own, _ in strip.crop(first, last)]
+        return Strip.join([strip.crop(0, first), Strip(marked), strip.crop(last)])
+
+    @property
+    def _selected_style(self) -> Style:
+        """Textual's background of a selection with letters that can be read on it; reversed where there are no colours."""
+        if self.app.no_color:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
+            return Style(reverse=True)
+        ground = self.screen.get_component_rich_style("screen--selection").bgcolor
+        if ground is None or ground.triplet is None:
+            return Style(reverse=True)
+        letters = Color.from_rich_color(ground).get_contrast_text(1.0)
+        return Style(color=letters.rich_color, bgcolor=ground)
+
+    # The mouse.
+
+    @property
+    @override
+    def is_dragged(self) -> bool:
+        return self._was_drag
+
+    def _point(self, at: Offset) -> tuple[int, int]:
+        """The line and the cell under the pointer, of those that are seen."""
+        line = max(0, min(at.y, self.view_height - 1)) + self.top
+        return max(0, min(line, self.line_count() - 1)), max(0, min(at.x, self.view_width)) + self.scroll_offset.x
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin to select, or with shift extend what is selected; a second press takes a word, a third one a paragraph."""
+        content = self.selectable
+        at = Offset(event.x - self.gutter.left, event.y - self.gutter.top)
+        self._was_drag = False
+        if content is None or event.button != 1 or not self.line_count() or not 0 <= at.x < self.view_width:
+            return
+        self._drag = _Drag(at)
+        self.capture_mouse()
+        line, cell = self._point(at)
+        here = content.stretch_at(line, cell)
+        count = self._count_press(event.time, at)
+        if event.shift:
+            self._was_drag = True
+            if self.selection is None:
+                begin = content.stretch_at(*self.first_point())
+                self._select(begin if content.is_rows else (begin[0], begin[0]), here)
+            else:
+                self._select(self.selection.anchor, here)
+            return
+        self.unselect()
+        more = None
+        if at.y + self.top < self.line_count():
+            more = content.text_at(line, cell) if count > 2 else content.word_at(line, cell) if count > 1 else None
+        if more is not None:
+            self._was_drag = True
+            self._select(more, more)
+
+    def _count_press(self, when: float, at: Offset) -> int:
+        """How many presses these are at one place, up to three."""
+        before, place, count = self._presses
+        again = when - before <= _DOUBLE_CLICK and place == at
+        count = count % 3 + 1 if again else 1
+        self._presses = (when, at, count)
+        return count
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Extend to where the pointer is; beyond the edge, scroll."""
+        drag, content = self._drag, self.selectable
+        if drag is None or content is None:
+            return
+        event.stop()
+        at = Offset(event.x - self.gutter.left, event.y - self.gutter.top)
+        if at == drag.at and not drag.has_moved:
+            return
+        if not drag.has_moved:
+            drag.has_moved = self._was_drag = True
+            self.hold_still()
+            if self.selection is None:
+                begin = content.stretch_at(*self._point(drag.at))
+                self._select(begin, begin)
+        before, drag.at = self._point(drag.at)[0], at
+        self._drag_to(before)
+        is_beyond = not 0 <= at.y < self.view_height
+        if is_beyond and self._scrolling is None:
+            self._scrolling = self.set_interval(SCROLL_RATE, self._scroll_on)
+        elif not is_beyond:
+            self._stop_scrolling()
+
+    def _drag_to(self, before: int) -> None:
+        content = self.selectable
+        if self._drag is not None and content is not None:
+            line, cell = self._point(self._drag.at)
+            self._move_head(content.stretch_at(line, cell), (before, line))
+
+    def _scroll_on(self) -> None:
+        """A step towards where the pointer is held, the quicker the farther it is."""
+        if self._drag is None:
+            self._stop_scrolling()
+            return
+        y = self._drag.at.y
+        far = y if y < 0 else max(0, y - self.view_height + 1)
+        before = self.top + (0 if far < 0 else self.view_height - 1)
+        self.scroll_to(y=self.top + far, animate=False, force=True)
+        self._drag_to(before)
+
+    def _stop_scrolling(self) -> None:
+        if self._scrolling is not None:
+            self._scrolling.stop()
+            self._scrolling = None
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """The selection stays as it is."""
+        if self._drag is not None:
+            event.stop()
+            self.release_mouse()
+        self._end_drag()
+
+    def on_mouse_release(self) -> None:
+        """Somebody else has the mouse. What is told of a release before the present press is late."""
+        if self.app.mouse_captured is not self:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
+            self._end_drag()
+
+    def _end_drag(self) -> None:
+        if self._drag is not None and self._drag.has_moved:
+            self._at_tail = self.top >= self.max_scroll_y
+        self._drag = None
+        self._stop_scrolling()
+
+    # The keys.
+
+    def key_escape(self, event: events.Key) -> None:
+        """Take the selection away; without one, escape is not ours."""
+        if self.unselect():
+            event.stop()
+
+    def action_extend(self, key: str) -> None:
+        """Select from the current place on, or extend what is selected."""
+        content = self.selectable
+        if content is None or not self.line_count():
+            raise SkipAction
+        if self.selection is None:
+            here = content.stretch_at(*self.first_point())
+            if not content.is_rows:
+                here = (here[0], here[0])
+            self._select(here, here)
+            if content.is_rows and key not in {"home", "end"}:
+                return  # the current row is the first one that is selected
+        before, cell = content.point_of(self._head(content))
+        line, cell = self._moved(content, key, before, cell)
+        head = content.stretch_at(line, cell)
+        if not content.is_rows:
+            head = (head[1], head[1]) if key == "end" else (head[0], head[0])
+        self._move_head(head, (before, line))
+        self.show_line(line)
+
+    def action_other_end(self) -> None:
+        """From now on the other end of what is selected is the one that moves."""
+        content, chosen = self.selectable, self.selection
+        if content is None or chosen is None:
+            raise SkipAction
+        first, last = chosen.stretch
+        is_back = chosen.head[0] < chosen.anchor[0]
+        if content.is_rows:
+            self._select(chosen.head, chosen.anchor)
+        elif is_back:
+            self._select((first, first), (last, last))
+        else:
+            self._select((last, last), (first, first))
+        self._goal = None
+        self.show_line(content.point_of(self._head(content))[0])
+
+    def _head(self, content: Selectable) -> Spot:
+        if self.selection is None:
+            return ()
+        return self.selection.head[0] if content.is_rows else self.selection.head[1]
+
+    def _moved(self, content: Selectable, key: str, line: int, cell: int) -> tuple[int, int]:
+        """Where a key goes to from a line and a cell."""
+        last = self.line_count() - 1
+        if key in {"left", "right"} and not content.is_rows:
+            self._goal = None
+            return self._aside(content, line, cell, step=-1 if key == "left" else 1)
+        if self._goal is None:
+            self._goal = cell
+        page = max(1, self.view_height - 1)
+        steps = {"up": -1, "left": -1, "down": 1, "right": 1, "pageup": -page, "pagedown": page}
+        if key in steps:
+            return self._down(content, line, steps[key]), self._goal
+        return (0, 0) if key == "home" else (last, self.view_width)
+
+    def _down(self, content: Selectable, line: int, steps: int) -> int:
+        """So many lines down, or up; on to the next one that has a text of its own."""
+        last = self.line_count() - 1
+        to = line = max(0, min(last, line + steps))
+        while 0 <= to <= last:
+            if content.point_of(content.stretch_at(to, self._goal or 0)[0])[0] == to:
+                return to
+            to += 1 if steps > 0 else -1
+        return line
+
+    def _aside(self, content: Selectable, line: int, cell: int, *, step: int) -> tuple[int, int]:
+        """The next character, or the one before, on this line or the next one that has text."""
+        here = content.stretch_at(line, cell)[0]
+        while 0 <= line < self.line_count():
+            while 0 <= (cell := cell + step) <= self.view_width:
+                found = content.stretch_at(line, cell)[0]
+                if (found > here) if step > 0 else (found < here):
+                    return line, cell
+            line += step
+            cell = -1 if step > 0 else self.view_width + 1
+        return (self.line_count() - 1, self.view_width) if step > 0 else (0, 0)

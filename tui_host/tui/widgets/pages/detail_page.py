@@ -1,0 +1,122 @@
+"""What stands behind one tab of a detail: lines that are made as they are needed, and drawn when they are seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+from rich.cells import cell_len
+
+from tui_host.capture.visible import visible
+
+if TYPE_CHECKING:
+    from tui_host.tui.widgets.lines.json_lines import Piece
+
+_PICTURE = re.compile("[\u2400-\u2421]+|⟨[^⟩]{1,12}⟩")
+
+
+class Page(Protocol):
+    """The content of one tab."""
+
+    @property
+    def has_cursor(self) -> bool:
+        """Whether its lines are chosen from and opened, or only read."""
+        ...
+
+    @property
+    def source(self) -> tuple[str, str]:
+        """What it shows, in words, and all of it as text, for copying."""
+        ...
+
+    def fit(self, width: int) -> None:
+        """Make the lines anew, for another width in cells."""
+
+    def advance(self, seconds: float) -> bool:
+        """Make more lines, for at most so long; whether there are more than before."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def draw(self, number: int) -> Sequence[Piece]:
+        """A line as texts with the names of their styles; what is foreign in it is visible."""
+        ...
+
+    def toggle(self, number: int) -> bool:
+        """Open or close what a line stands for; whether anything changed."""
+        ...
+
+    def place_of(self, number: int) -> int:
+        """A number that says where in the content a line is, the same at every width."""
+        ...
+
+    def line_at(self, place: int) -> int:
+        """The line at such a place."""
+        ...
+
+
+def with_pictures(text: str, style: str = "") -> list[Piece]:
+    """Visible text, the pictures of controls in a style of their own."""
+    if text.isascii():
+        return [(text, style)]
+    pieces: list[Piece] = []
+    place = 0
+    for match in _PICTURE.finditer(text):
+        if match.start() > place:
+            pieces.append((text[place : match.start()], style))
+        pieces.append((match[0], "control"))
+        place = match.end()
+    if place < len(text) or not pieces:
+        pieces.append((text[place:], style))
+    return pieces
+
+
+@lru_cache(maxsize=8192)
+def _cells(character: str) -> int:
+    return cell_len(visible(character, newlines=False))
+
+
+def fitting(text: str, start: int, end: int, room: int) -> int:
+    """Where to cut `text[start:end]` so that it takes at most `room` cells when it is drawn visibly; at least one character."""
+    stop = min(end, start + max(1, room))
+    chunk = text[start:stop]
+    plain = chunk.removesuffix("\n")
+    if plain.isascii() and plain.isprintable():
+        return stop
+    cells = 0
+    stop = start
+    for character in text[start : min(end, start + 16 * max(1, room))]:
+        cells += _cells(character)
+        if cells > room and stop > start:
+            break
+        stop += 1
+    while stop - start > 1 and cell_len(visible(text[start:stop], newlines=False)) > room:
+        stop = start + (stop - start) // 2
+    return stop
+
+
+def fitting_words(text: str, start: int, end: int, room: int) -> int:
+    """The same, but behind the last blank that fits, unless what stands before it would fill less than half of the room."""
+    stop = fitting(text, start, end, room)
+    if stop >= end or text[stop] == " ":
+        return stop
+    blank = text.rfind(" ", start, stop) + 1
+    return blank if 2 * (blank - start) >= stop - start else stop
+
+
+def cut(text: str, room: int, more: str = "…") -> str:
+    """Visible text of one line in at most `room` cells; what was cut off leaves a mark."""
+    if text.isascii() and len(text) <= room:
+        return text
+    if cell_len(text) <= room:
+        return text
+    if room <= 1:
+        return more[:room]
+    return text[: fitting(text, 0, len(text), room - 1)] + more
+
+
+def padded(text: str, room: int, more: str = "…") -> str:
+    """The same, filled up to `room` cells."""
+    text = cut(text, room, more)
+    return text + " " * (room - cell_len(text))

@@ -1,0 +1,152 @@
+"""A body as it is read: decoded where it was compressed, masked where something was taken out, and what to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.content_codings import CodingError, decoder
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import MISSING, Head, Record, Redaction
+from tui_host.capture.visible import decode, hidden, line
+from tui_host.tui.masks import masked
+from tui_host.tui.widgets.pages.page_steps import PIECE, Steps, made
+from tui_host.tui.widgets.pages.row_source import InspectorSource
+from tui_host.tui.widgets.pages.text_page import hex_text, is_text
+
+_NOTICED = 1 << 20
+"""Characters that are looked through for hidden ones."""
+_OF_RESPONSE = frozenset(("response", "chunk", "end", "error"))
+_OF_ONE_RECORD = frozenset(("request", "frame", "decision"))
+_SAID = frozenset(("chunk",))
+_SHOWN = {"request": frozenset(("request",)), "response": _SAID, "fault": frozenset(("frame", "error", "chunk"))}
+"""The kinds of records that a row's bytes stand in; of all others they are `_OF_ALL_OTHERS`."""
+_OF_ALL_OTHERS = frozenset(("frame", "line", "decision", "error"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A row's bytes.
+
+    Attributes:
+        wire: As they were on the wire.
+        data: After content decoding, as far as that was possible.
+        notes: What a reader has to know, in our words.
+        redacted: What was taken out of the records it was made of.
+    """
+
+    wire: bytes
+    data: bytes
+    notes: tuple[str, ...] = ()
+    redacted: tuple[Redaction, ...] = ()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is to be read as text."""
+        return is_text(self.data)
+
+    @property
+    def text(self) -> str:
+        """As text, or as hex where it is none; what was taken out is masked."""
+        return masked(decode(self.data), self.redacted) if self.is_text else hex_text(self.data)
+
+
+def missing_words(row: Row) -> str:
+    """What stands in the place of a body that was not captured."""
+    if row.kind == "request":
+        return f"The body of this request is {MISSING}, or nothing there says for sure which it is."
+    return f"The body of this answer is {MISSING}, or nothing there says for sure to which request it belongs."
+
+
+def head_of(source: InspectorSource, row: Row) -> Head | None:
+    """The head that a model's request or response begins with."""
+    record = source.record((row.capture, row.seq))
+    return record.draft.head if record is not None else None
+
+
+def own_pages(source: InspectorSource, row: Row) -> Iterator[Sequence[Record]]:
+    """The records that the row itself is made of, a page at a time: one direction of an exchange, or all that it has.
+
+    What broke in an exchange is a frame, what the other side said instead of one, or how it ended, where nothing was said.
+    """
+    is_fault = row.kind == "fault" and bool(row.exchange)
+    first = source.record((row.capture, row.seq)) if is_fault or row.kind in _OF_ONE_RECORD else None
+    if first is not None and not (is_fault and row.size and first.draft.kind != "frame"):
+        yield [first]
+        return
+    kinds = _OF_RESPONSE if row.kind == "response" else _SAID if is_fault else None
+    for page in source.pages_of(row):
+        yield [record for record in page if kinds is None or record.draft.kind in kinds]
+
+
+def reading(source: InspectorSource, row: Row) -> Steps[Body]:
+    """The row's bytes, decoded and ready to be read. Linear in their length."""
+    kinds = _SHOWN.get(row.kind, _OF_ALL_OTHERS)
+    pieces: list[bytes] = []
+    redacted: list[Redaction] = []
+    encoding: str | None = None
+    size = 0
+    for page in own_pages(source, row):
+        for record in page:
+            redacted += record.draft.redacted
+            encoding = encoding or record.draft.encoding
+            if record.draft.kind in kinds:
+                pieces.append(record.draft.data)
+                size += len(record.draft.data)
+        yield f"{size:,} of {row.size:,} bytes"
+    wire = b"".join(pieces)
+    data, decoding = yield from _decoded(wire, encoding)
+    notes = [_size(wire, data, decoding, row), *_faults(row)]
+    if any(entry.where == "data" for entry in redacted):
+        notes.append("a secret was taken out of it before it was kept: ••• stands in its place")
+    yield "read"
+    count = hidden(decode(data[:_NOTICED])) if is_text(data) else 0
+    if count:
+        notes.append(f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as pictures")
+    return Body(wire=wire, data=data, notes=tuple(notes), redacted=tuple(redacted))
+
+
+def body_of(source: InspectorSource, row: Row) -> Body:
+    """The same in one go."""
+    return made(reading(source, row))
+
+
+def _decoded(wire: bytes, encoding: str | None) -> Steps[tuple[bytes, str]]:
+    """The bytes after decoding, and a word on it; what was decoded before a fault is kept."""
+    if encoding is None or encoding == "identity":
+        return wire, ""
+    name = line(encoding, 40)
+    pieces: list[bytes] = []
+    try:
+        coding = decoder(encoding)
+        for start in range(0, len(wire), PIECE):
+            pieces.append(coding.feed(wire[start : start + PIECE]))
+            yield f"{start:,} of {len(wire):,} bytes decoded"
+        pieces.append(coding.finish())
+    except CodingError as error:
+        data = b"".join(pieces)
+        return (data, f"{name}, decoded below as far as it goes: {error}") if data else (wire, f"{name}: {error}")
+    return b"".join(pieces), f"{name}, decoded below"
+
+
+def _size(wire: bytes, data: bytes, decoding: str, row: Row) -> str:
+    words = [f"{len(wire):,} byte{'' if len(wire) == 1 else 's'}"]
+    if decoding:
+        words.append(decoding)
+    if data is not wire:
+        words.append(f"{len(data):,} bytes then")
+    words.append("UTF-8" if is_text(data) else "no text: offset, hex, ASCII")
+    if row.state == "open":
+        words.append("more may come")
+    return " · ".join(words)
+
+
+def _faults(row: Row) -> Sequence[str]:
+    faults: list[str] = []
+    if row.malformed:
+        faults.append(f"malformed: {line(row.malformed, 300)}")
+    if row.state == "cut":
+        faults.append("cut: it broke off before its end")
+    elif row.state == "failed":
+        faults.append("failed")
+    return faults

@@ -1,0 +1,254 @@
+"""The Parts tab: what a request is made of and what is new in it; what a response says when its events are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.json.spans import read_json
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.link import Link
+from tui_host.capture.visible import decode, line
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.fold import Fold
+from tui_host.llm.messages import Usage
+from tui_host.llm.outline import USER, Comparison, Outline, Part, compare
+from tui_host.tui.masks import masked
+from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.page_body import Body, head_of, missing_words, reading
+from tui_host.tui.widgets.pages.page_steps import PIECE, Steps
+from tui_host.tui.widgets.pages.row_source import InspectorSource
+from tui_host.tui.widgets.pages.text_marks import marks_of, origin_of, put_in, read_out, within
+from tui_host.tui.widgets.pages.text_page import TextPage
+from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+
+MOST = 8 << 20
+"""Bytes of a body that is taken apart; a larger one is shown raw."""
+
+
+def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
+    """The parts of the row's body."""
+    dialect = source.dialect(row)
+    if dialect is None:
+        return TextPage("parts", "The dialect of this exchange is not known: see Raw.", form="plain")
+    if row.missing:
+        return TextPage("parts", missing_words(row), form="plain")
+    body = yield from reading(source, row)
+    if len(body.data) > MOST:
+        return TextPage("parts", f"{len(body.data):,} bytes are too many to take apart: see Raw.", form="plain")
+    if row.kind == "request":
+        return (yield from _request_page(source, row, body, dialect, flipped))
+    return (yield from _response_page(source, row, body, dialect, flipped))
+
+
+def outline_of(
+    source: InspectorSource, row: Row, body: Body, dialect: Dialect
+) -> Steps[tuple[Outline | None, Comparison | None]]:
+    """The request as a tree, and what changed since the one before, where there is one that can be read."""
+    names = source.names(row)
+    now = dialect.outline(body.data, names)
+    yield "taken apart"
+    before = source.before(row)
+    if now is None or before is None:
+        return now, None
+    body = yield from reading(source, before)
+    earlier = dialect.outline(body.data, names)
+    yield "compared with the request before"
+    return now, compare(earlier, now) if earlier is not None else None
+
+
+# A request.
+
+
+def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
+    outline, comparison = yield from outline_of(source, row, body, dialect)
+    if outline is None:
+        return TextPage("parts", "This body is no JSON object: see Raw.", form="plain")
+    marks = marks_of(source, row)
+    yield "marked"
+    drawing = _Drawing(outline, comparison, body, marks, source.user)
+    entries = [drawing.entry(part) for part in outline.parts]
+    if comparison is not None:
+        entries += [_gone(part) for part in comparison.removed]
+    first = "the first request of its conversation" if source.has_talks else "the first request"
+    since = f"since the request before: {comparison.words}" if comparison is not None else first
+    tokens = sum(part.tokens for part in outline.parts)
+    size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
+    return TreePage("parts of the request", entries, flipped=flipped, notes=[size, since, *put_in(marks)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    outline: Outline
+    comparison: Comparison | None
+    body: Body
+    marks: Sequence[Link]
+    user: str
+
+    def entry(self, part: Part) -> Entry:
+        is_group = part.kind in {"tools", "messages"}
+        origin = (part.kind == "message" and origin_of(part, self.marks)) or part.origin
+        origin = self.user if origin == USER else origin
+        return Entry(
+            key=part.key,
+            label=masked(f"{part.label} ({len(part.children)})" if is_group else _label(part), self.body.redacted),
+            figures=_figures(part),
+            mark=self._mark(part),
+            note=f"from {line(origin, 60)}" if origin and not is_group else "",
+            text=None if part.children else lambda: self._text(part),
+            children=tuple(self.entry(child) for child in part.children) or within(part, self.marks, self.body),
+            opened=part.kind == "messages",
+            style="what" if is_group else "",
+        )
+
+    def _mark(self, part: Part) -> str:
+        if self.comparison is None:
+            return ""
+        marks = self.comparison.marks
+        mark = marks.get(part.key, "=")
+        if mark == "=":
+            return ""
+        new = sum(marks.get(child.key) == "+" for child in part.children) if part.kind in {"tools", "messages"} else 0
+        return f"+{new}" if new else mark
+
+    def _text(self, part: Part) -> str:
+        text = decode(self.outline.bytes_of(part))
+        if text.startswith('"'):
+            try:
+                value = read_json(text)
+            except ValueError:
+                value = None
+            text = value if isinstance(value, str) else text
+        return masked(text, self.body.redacted)
+
+
+def _label(part: Part) -> str:
+    name = part.name if part.name and part.name != part.label else ""
+    words = [part.label if part.kind not in {"tool", "option"} or not name else "", name]
+    return "  ".join([" ".join(word for word in words if word), *([part.preview] if part.preview else [])])
+
+
+def _figures(part: Part) -> tuple[str, str]:
+    return f"{part.size:,}", f"~{part.tokens:,}"
+
+
+def _gone(part: Part) -> Entry:
+    return Entry(
+        key=f"gone/{part.key}",
+        label=_label(part),
+        figures=_figures(part),
+        mark="-",
+        note="no longer sent",
+        style="note",
+    )
+
+
+# A response.
+
+
+def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
+    if row.status >= 400:
+        return _refusal_page(source, row, body, dialect)
+    if row.method == "GET":  # nobody asks a model so
+        return _list_page(body, dialect)
+    fold = yield from fold_of(source, row, body, dialect)
+    entries = _said(fold, body, source.hide, is_open=row.state == "open")
+    entries += read_out(marks_of(source, row), body, has_calls=bool(fold.calls))
+    entries += _figures_of(fold.usage)
+    if fold.stop is not None:
+        vendor = f" ({line(fold.vendor_stop, 60)})" if fold.vendor_stop else ""
+        entries.append(Entry(key="stop", label=f"stop: {fold.stop}{vendor}"))
+    if fold.unreadable:
+        entries.append(
+            Entry(key="unreadable", label=f"{fold.unreadable:,} events could not be read: see Events", style="failed")
+        )
+    if fold.has_calls_left_out:
+        label = f"more than {len(fold.calls)} calls were asked for: the rest is left out, see Events"
+        entries.append(Entry(key="left out", label=label, style="failed"))
+    if fold.failure:
+        entries.append(Entry(key="failure", label=f"error: {fold.failure}", style="failed", text=lambda: fold.failure))
+    state = "so far" if row.state == "open" else "folded out of the events"
+    return TreePage("the response, folded", entries, flipped=flipped, notes=[state], empty="nothing was said yet")
+
+
+def _list_page(body: Body, dialect: Dialect) -> Page:
+    names = dialect.models(body.data)
+    if not names:
+        return TextPage("parts", "This is no answer of a model, and no list of models: see Raw.", form="plain")
+    shown = masked("\n".join(line(name, 200) for name in names), body.redacted)
+    return TextPage("list", f"models: {len(names):,}\n\n{shown}", form="plain")
+
+
+def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
+    """The response with its events joined."""
+    head = head_of(source, row)
+    decoder = dialect.decoder(head.value("content-type") if head is not None else "")
+    fold = Fold(provider=row.peer, model="", call_id=str)
+    for start in range(0, len(body.data), PIECE):
+        for event in decoder.feed(body.data[start : start + PIECE]):
+            fold.add(event)
+        yield f"{start:,} of {len(body.data):,} bytes folded"
+    if row.state != "open":
+        for event in decoder.finish():
+            fold.add(event)
+    return fold
+
+
+def _said(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: bool) -> list[Entry]:
+    entries: list[Entry] = []
+    for key, name, text in (("thinking", "thinking", fold.thinking), ("text", "answer", fold.text)):
+        if text:
+            shown = masked(hide(text), body.redacted)
+            entries.append(
+                Entry(
+                    key=key,
+                    label=f"{name}  {shown[:200]}",
+                    figures=(f"{len(text.encode('utf-8', 'replace')):,}",),
+                    text=lambda shown=shown: shown,
+                    opened=key == "text",
+                )
+            )
+    for call in fold.calls:
+        arguments = masked(hide(call.call.arguments), body.redacted)
+        entries.append(
+            Entry(
+                key=f"call/{call.call.id}",
+                label=f"asks  {call.call.name} {arguments[:200]}",
+                figures=(f"{len(arguments.encode('utf-8', 'replace')):,}",),
+                mark="" if call.complete or is_open else "cut",
+                text=lambda arguments=arguments: arguments,
+                opened=True,
+                style="what",
+            )
+        )
+    return entries
+
+
+def _figures_of(usage: Usage) -> Sequence[Entry]:
+    words = [
+        f"{value:,} {name}"
+        for value, name in (
+            (usage.input_total, "in"),
+            (usage.input_cached, "of them cached"),
+            (usage.cache_written, "of them written to the cache"),
+            (usage.output_total, "out"),
+            (usage.reasoning, "of them thinking"),
+        )
+        if value is not None
+    ]
+    times = [
+        f"{value:.2f} s {name}"
+        for value, name in ((usage.loading, "loading"), (usage.reading, "reading"), (usage.writing, "writing"))
+        if value is not None
+    ]
+    if usage.writing and usage.output_total:
+        times.append(f"{usage.output_total / usage.writing:,.1f} tokens a second")
+    lines = (("usage", "tokens, as reported", words), ("times", "times, as reported", times))
+    return [Entry(key=key, label=f"{what}: {', '.join(facts)}") for key, what, facts in lines if facts]
+
+
+def _refusal_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Page:
+    head = head_of(source, row)
+    error = dialect.error(row.status, head.headers if head is not None else (), body.data)
+    lines = [f"status: {row.status}", f"what: {error.what}", f"remedy: {error.remedy}" if error.remedy else ""]
+    return TextPage("refusal", masked("\n".join(line for line in lines if line), body.redacted), form="headers")

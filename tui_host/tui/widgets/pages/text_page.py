@@ -1,0 +1,189 @@
+"""A text of any length as lines that fit a width: raw bytes as they are, or JSON re-indented."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Literal, TypeAlias
+
+from typing_extensions import override
+
+from tui_host.capture.visible import visible
+from tui_host.tui.markdown.wrap import fill
+from tui_host.tui.widgets.lines.json_lines import Line, Piece, highlight, json_lines, key_end, plain_lines, raw_lines
+from tui_host.tui.widgets.pages.detail_page import Page, fitting, fitting_words, with_pictures
+
+Form: TypeAlias = Literal["raw", "json", "plain", "headers"]
+Row: TypeAlias = tuple[int, int, int]
+"""Start, end, indentation in cells; negative (less one) where it goes on with the line above."""
+
+_BREAKERS: dict[Form, Callable[[str], Iterator[Line]]] = {
+    "raw": raw_lines,
+    "json": json_lines,
+    "plain": plain_lines,
+    "headers": plain_lines,
+}
+_AT_ONCE = 64
+"""Rows made between two looks at the clock: some 0.1 ms."""
+
+
+class TextPage(Page):
+    """A text, wrapped at the width, made in slices of time so that its first screen is there at once.
+
+    Args:
+        what: What it is, in words («request body»).
+        text: All of it, as it came; it becomes visible when it is drawn.
+        form: `raw` breaks at LF alone, and shows it; `json` breaks where a reader wants it; `plain` breaks at LF, and
+            does not show it; `headers` is the same with names before a colon.
+        notes: What to know about it, above it.
+    """
+
+    def __init__(self, what: str, text: str, *, form: Form = "raw", notes: Sequence[str] = ()) -> None:
+        self._what = what
+        self._text = text
+        self._form: Form = form
+        self._notes = tuple(note for note in notes if note)
+        self._width = 0
+        self._head: list[str] = []
+        self._starts = array("q")
+        self._ends = array("q")
+        self._indents = array("h")
+        self._rows: Iterator[Row] = iter(())
+
+    @property
+    @override
+    def has_cursor(self) -> bool:
+        return False
+
+    @property
+    @override
+    def source(self) -> tuple[str, str]:
+        return self._what, self._text
+
+    @override
+    def fit(self, width: int) -> None:
+        self._width = max(8, width)
+        self._head = [line for note in self._notes for line in wrapped(note, self._width)]
+        self._starts, self._ends, self._indents = array("q"), array("q"), array("h")
+        self._rows = self._fold()
+
+    @override
+    def advance(self, seconds: float) -> bool:
+        until = time.perf_counter() + seconds
+        before = len(self._starts)
+        while True:
+            rows = list(islice(self._rows, _AT_ONCE))
+            for start, end, indent in rows:
+                self._starts.append(start)
+                self._ends.append(end)
+                self._indents.append(indent)
+            if len(rows) < _AT_ONCE or time.perf_counter() >= until:
+                return len(self._starts) > before
+
+    @override
+    def __len__(self) -> int:
+        return len(self._head) + len(self._starts)
+
+    @override
+    def draw(self, number: int) -> Sequence[Piece]:
+        if number < len(self._head):
+            return [(self._head[number], "note")]
+        number -= len(self._head)
+        start, end, indent = self._starts[number], self._ends[number], self._indents[number]
+        shown = visible(self._text[start:end], newlines=False)
+        if self._form != "json":
+            name, colon, value = shown.partition(": ")
+            if self._form == "headers" and colon and indent == 0:
+                return [(name, "key"), (colon, ""), *with_pictures(value)]
+            return [(" " * (-1 - indent), ""), *with_pictures(shown)] if indent < 0 else with_pictures(shown)
+        if indent < 0:
+            return [(" " * (-1 - indent), ""), *with_pictures(shown, "string")]
+        after = key_end(shown, 0, len(shown))
+        if after and shown[after : after + 1] not in {" ", ""}:
+            shown = f"{shown[:after]} {shown[after:]}"
+        return [(" " * indent, ""), *highlight(shown)]
+
+    @property
+    def text(self) -> str:
+        """All of it, as it came."""
+        return self._text
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is indented anew."""
+        return self._form == "json"
+
+    def row(self, number: int) -> Row | None:
+        """Which part of the text a line shows; None for a note above it."""
+        number -= len(self._head)
+        return (
+            (self._starts[number], self._ends[number], self._indents[number])
+            if 0 <= number < len(self._starts)
+            else None
+        )
+
+    def end_of(self, place: int) -> int:
+        """Where the line ends that shows a character."""
+        row = self.row(self.line_at(place))
+        return len(self._text) if row is None else row[1]
+
+    @override
+    def toggle(self, number: int) -> bool:
+        return False
+
+    @override
+    def place_of(self, number: int) -> int:
+        number -= len(self._head)
+        return self._starts[number] if 0 <= number < len(self._starts) else -1
+
+    @override
+    def line_at(self, place: int) -> int:
+        return 0 if place < 0 else len(self._head) + max(0, bisect_right(self._starts, place) - 1)
+
+    def _fold(self) -> Iterator[Row]:
+        text, width = self._text, self._width
+        is_json = self._form == "json"
+        fit = fitting if self._form == "raw" else fitting_words  # the bytes of a raw line are counted, words are read
+        for start, end, depth in _BREAKERS[self._form](text):
+            indent = min(2 * depth, width // 2)
+            room = width - indent
+            if (
+                is_json
+                and end - start > room - 1
+                and (after := key_end(text, start, end))
+                and text[after : after + 1] != " "
+            ):
+                room -= 1  # the blank that is drawn behind a key's colon
+            place = fit(text, start, end, room)
+            yield start, place, indent
+            indent = min(indent + 2, width // 2) if self._form in {"json", "headers"} else 0
+            while place < end:
+                begun, place = place, fit(text, place, end, width - indent)
+                yield begun, place, -1 - indent
+
+
+def wrapped(note: str, width: int) -> list[str]:
+    """A note in lines of a width in cells."""
+    return [note[start:end] for start, end in fill(note, width)]
+
+
+def hex_text(data: bytes, limit: int = 1 << 16) -> str:
+    """Bytes that are no text: offset, sixteen bytes as hex, and those that are printable."""
+    lines: list[str] = []
+    for place in range(0, min(len(data), limit), 16):
+        part = data[place : place + 16]
+        shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
+        lines.append(f"{place:08x}  {part.hex(' '):<47}  {shown}")
+    return "\n".join(lines)
+
+
+def is_text(data: bytes) -> bool:
+    """Whether bytes are to be read as text: UTF-8 for the most part, without the controls that only binary data has."""
+    head = data[:4096]
+    if b"\0" in head:
+        return False
+    broken = head.decode("utf-8", "replace").count("\ufffd")
+    return broken * 8 <= len(head)

@@ -1,0 +1,347 @@
+"""Entries that open: the parts of a request, the events of an exchange. One line each, and below it what it stands for."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+
+from rich.cells import cell_len
+from typing_extensions import override
+
+from tui_host.capture.visible import line
+from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
+from tui_host.tui.widgets.pages.detail_page import Page, cut, padded
+from tui_host.tui.widgets.pages.text_page import Form, TextPage, wrapped
+
+MOST_ROWS = 2000
+"""Lines that an opened entry shows; the rest is in Raw."""
+_LABEL = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of a tree.
+
+    Attributes:
+        key: Names it among its siblings, so that it stays open when the tree is made anew.
+        label: What it is; foreign text as it came.
+        figures: Columns at the right end of the line, our own words.
+        mark: What is new about it, in front of the figures' end (`+2`); empty if nothing.
+        note: Where it comes from, drawn where there is room.
+        text: What it opens to, beside its children; None if nothing.
+        children: What it is made of.
+        opened: Open from the start.
+        style: Of the label.
+        form: How its text is shown; None finds out.
+    """
+
+    key: str
+    label: str
+    figures: tuple[str, ...] = ()
+    mark: str = ""
+    note: str = ""
+    text: Callable[[], str] | None = None
+    children: tuple[Entry, ...] = ()
+    opened: bool = False
+    style: str = ""
+    form: Form | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    above: str
+    entry: Entry
+    depth: int
+    is_open: bool
+
+    @property
+    def path(self) -> str:
+        return f"{self.above}/{self.entry.key}"
+
+    @property
+    def has_body(self) -> bool:
+        return self.is_open and self.entry.text is not None
+
+
+def _brief(shown: _Shown) -> _Shown | Entry:
+    return shown.entry if shown.depth == 0 and not shown.is_open else shown
+
+
+def _told(shown: _Shown | Entry) -> _Shown:
+    return _Shown("", shown, 0, is_open=False) if isinstance(shown, Entry) else shown
+
+
+def _line_of(shown: _Shown) -> str:
+    """An entry as a line of text."""
+    entry = shown.entry
+    return "  " * shown.depth + "  ".join((entry.label, *entry.figures, entry.mark)).rstrip()
+
+
+class TreePage(Page):
+    """Entries with what is open below them. They are taken in slices of time, so that the first ones are there at once.
+
+    Args:
+        what: What it is, in words.
+        entries: The top of the tree; may be made while they are taken.
+        flipped: Paths of entries that a person opened, or closed where they were open from the start; kept by the caller
+            over a rebuild.
+        failed: What went wrong, above all.
+        notes: Lines above the tree, our own words.
+        empty: What to say where there is nothing.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        entries: Iterable[Entry],
+        *,
+        flipped: set[str],
+        failed: str = "",
+        notes: Sequence[str] = (),
+        empty: str = "nothing",
+    ) -> None:
+        self._what = what
+        self._entries = iter(entries)
+        self._is_whole = False
+        self._flipped = flipped
+        self._said = [(failed, "failed")] if failed else []
+        self._said += [(note, "note") for note in notes if note]
+        self._empty = empty
+        self._notes: list[Piece] = []
+        self._width = 0
+        self._shown: list[_Shown | Entry] = []  # an entry stands for itself at the top, closed: of these there are many
+        self._owners = array("l")
+        self._offsets = array("l")
+        self._bodies: dict[str, TextPage] = {}
+        self._growing: set[str] = set()
+        self._columns: list[int] = []
+        self._marks = 0
+
+    @property
+    @override
+    def has_cursor(self) -> bool:
+        return True
+
+    @property
+    @override
+    def source(self) -> tuple[str, str]:
+        return self._what, "\n".join(_line_of(_told(shown)) for shown in self._shown)
+
+    @override
+    def fit(self, width: int) -> None:
+        self._width = max(8, width)
+        self._bodies.clear()
+        self._growing.clear()
+        said = [*self._said, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
+        self._notes = [(part, style) for note, style in said for part in wrapped(note, self._width)]
+        self._count()
+
+    @override
+    def advance(self, seconds: float) -> bool:
+        until = time.perf_counter() + seconds
+        before = len(self)
+        if self._grow(until):
+            self._count()
+        while not self._is_whole:
+            entry = next(self._entries, None)
+            if entry is not None:
+                self._append(self._walk([entry], "", 0))
+            else:
+                self._is_whole = True
+                if not self._shown:
+                    self.fit(self._width)
+            if time.perf_counter() >= until:
+                break
+        return len(self) != before
+
+    def _grow(self, until: float) -> bool:
+        """Go on with what is open and has no end yet; whether anything has more lines now."""
+        has_grown = False
+        for path in tuple(self._growing):
+            body = self._bodies[path]
+            while len(body) <= MOST_ROWS and time.perf_counter() < until and body.advance(0.001):
+                has_grown = True
+            if time.perf_counter() >= until:
+                break
+            self._growing.discard(path)
+        return has_grown
+
+    @override
+    def __len__(self) -> int:
+        return len(self._notes) + len(self._owners)
+
+    @override
+    def toggle(self, number: int) -> bool:
+        number -= len(self._notes)
+        if not 0 <= number < len(self._owners):
+            return False
+        shown = _told(self._shown[self._owners[number]])
+        if not shown.entry.children and shown.entry.text is None:
+            return False
+        self._flipped ^= {shown.path}
+        first = self._owners[number]
+        end = first + 1
+        while end < len(self._shown) and _told(self._shown[end]).depth > shown.depth:
+            end += 1
+        again = list(self._walk([shown.entry], shown.above, shown.depth))
+        self._shown[first:end] = map(_brief, again)
+        for other in again:
+            self._measure(other)
+        self._count()
+        return True
+
+    @override
+    def place_of(self, number: int) -> int:
+        number -= len(self._notes)
+        return self._owners[number] if 0 <= number < len(self._owners) else -1
+
+    @override
+    def line_at(self, place: int) -> int:
+        return 0 if place < 0 else min(len(self._notes) + bisect_left(self._owners, place), max(0, len(self) - 1))
+
+    def entry_of(self, number: int) -> tuple[str, str] | None:
+        """What the entry on a line is, and its text, for copying."""
+        number -= len(self._notes)
+        if not 0 <= number < len(self._owners):
+            return None
+        entry = _told(self._shown[self._owners[number]]).entry
+        return entry.label, entry.text() if entry.text is not None else entry.label
+
+    def spot(self, number: int) -> tuple[int, int]:
+        """The entry on a line and, below it, one more than the place in its text: the same at every width."""
+        number -= len(self._notes)
+        if not 0 <= number < len(self._owners):
+            return (-1, number) if number < 0 else (len(self._shown), 0)
+        owner, offset = self._owners[number], self._offsets[number]
+        body = self._bodies.get(_told(self._shown[owner]).path) if offset else None
+        if body is None:
+            return owner, 0
+        return owner, 1 + (body.place_of(offset - 1) if offset <= MOST_ROWS else len(body.text))
+
+    def line_of(self, spot: tuple[int, int]) -> int:
+        """The line of such a spot."""
+        owner, place = spot
+        line = self.line_at(owner)
+        if place and 0 <= owner < len(self._shown):
+            body = self._bodies.get(_told(self._shown[owner]).path)
+            line += (
+                0 if body is None else min(1 + body.line_at(place - 1), self._rows_of(_told(self._shown[owner])) - 1)
+            )
+        return line
+
+    def copied(self, first: tuple[int, int], last: tuple[int, int]) -> str:
+        """Entries as lines, and the texts below them as they came, from one spot to before another one."""
+        lines: list[str] = []
+        for owner in range(max(0, first[0]), min(last[0] + 1, len(self._shown))):
+            shown = _told(self._shown[owner])
+            if first <= (owner, 0) < last:
+                lines.append(_line_of(shown))
+            body = self._bodies.get(shown.path) if shown.has_body else None
+            if body is not None and last > (owner, 1):
+                start = first[1] - 1 if owner == first[0] and first[1] else 0
+                end = body.end_of(last[1] - 2) if owner == last[0] else len(body.text)
+                lines.append(body.text[start:end].removesuffix("\n"))
+        return "\n".join(lines)
+
+    @override
+    def draw(self, number: int) -> Sequence[Piece]:
+        if number < len(self._notes):
+            return [self._notes[number]]
+        number -= len(self._notes)
+        shown, offset = _told(self._shown[self._owners[number]]), self._offsets[number]
+        body = self._bodies.get(shown.path) if offset else None
+        if body is None:
+            return self._line(shown)
+        pad = [(" " * self._body_indent(shown.depth), "")]
+        if offset > MOST_ROWS:
+            return [*pad, ("the rest is in Raw", "note")]
+        return [*pad, *body.draw(offset - 1)]
+
+    def _line(self, shown: _Shown) -> list[Piece]:
+        entry = shown.entry
+        opens = bool(entry.children) or entry.text is not None
+        head = "  " * shown.depth + (("- " if shown.is_open else "+ ") if opens else "  ")
+        right = self._right(entry) if entry.figures or entry.mark else []
+        taken = sum(cell_len(text) for text, _ in right)
+        room = self._width - len(head) - taken
+        if room < 8 and right:
+            right, room = [], self._width - len(head)
+        label = line(entry.label, _LABEL)
+        words = cut(label, room, "")
+        pieces: list[Piece] = [(head, "fold"), (words, entry.style)]
+        if words != label:
+            pieces.append(("…", "note"))
+        left = max(0, room - sum(cell_len(text) for text, _ in pieces[1:]))
+        note = f"  {entry.note}" if entry.note and left > 6 else ""
+        pieces.append((padded(note, left), "note"))
+        return [*pieces, *right]
+
+    def _right(self, entry: Entry) -> list[Piece]:
+        right: list[Piece] = []
+        for column, width in enumerate(self._columns):
+            figure = entry.figures[column] if column < len(entry.figures) else ""
+            right.append((f"{figure:>{width}}", "figure"))
+        if self._marks:
+            right.append((" " + padded(entry.mark, self._marks), "new"))
+        return right
+
+    def _body_indent(self, depth: int) -> int:
+        return min(2 * depth + 4, self._width // 3)
+
+    def _append(self, entries: Iterable[_Shown]) -> None:
+        for shown in entries:
+            self._measure(shown)
+            owner = len(self._shown)
+            self._shown.append(_brief(shown))
+            rows = self._rows_of(shown)
+            self._owners.extend(repeat(owner, rows))
+            self._offsets.extend(range(rows))
+
+    def _measure(self, shown: _Shown) -> None:
+        """Give the figures' columns the room that they need."""
+        for column, figure in enumerate(shown.entry.figures):
+            if column == len(self._columns):
+                self._columns.append(0)
+            self._columns[column] = max(self._columns[column], 1 + cell_len(figure) if figure else 0)
+        self._marks = max(self._marks, cell_len(shown.entry.mark))
+
+    def _count(self) -> None:
+        """Say anew which line belongs to which entry: quick, however many are closed."""
+        self._owners, self._offsets = array("l"), array("l")
+        done = 0
+        open_ones = [(owner, shown) for owner, shown in enumerate(self._shown) if isinstance(shown, _Shown)]
+        for owner, shown in open_ones:
+            rows = self._rows_of(shown)
+            self._owners.extend(chain(range(done, owner), repeat(owner, rows)))
+            self._offsets.extend(chain(repeat(0, owner - done), range(rows)))
+            done = owner + 1
+        self._owners.extend(range(done, len(self._shown)))
+        self._offsets.extend(repeat(0, len(self._shown) - done))
+
+    def _rows_of(self, shown: _Shown) -> int:
+        return 1 + (min(len(self._body(shown)), MOST_ROWS + 1) if shown.has_body else 0)
+
+    def _walk(self, entries: Sequence[Entry], above: str, depth: int) -> Iterator[_Shown]:
+        for entry in entries:
+            path = f"{above}/{entry.key}"
+            is_open = entry.opened != (path in self._flipped)
+            yield _Shown(above, entry, depth, is_open)
+            if is_open:
+                yield from self._walk(entry.children, path, depth + 1)
+
+    def _body(self, shown: _Shown) -> TextPage:
+        """The lines that an open entry has below it, the first ones at once."""
+        path, entry = shown.path, shown.entry
+        body = self._bodies.get(path)
+        if body is None:
+            text = entry.text() if entry.text is not None else ""
+            form: Form = entry.form or ("json" if looks_like_json(text) else "raw")
+            body = self._bodies[path] = TextPage(entry.label, text, form=form)
+            body.fit(self._width - self._body_indent(shown.depth))
+            if body.advance(0.0):
+                self._growing.add(path)
+        return body

@@ -1,0 +1,381 @@
+"""Where a person writes: several lines, history, drafts, commands by `/name`, files by `@`. Nothing is sent but by `enter`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
+from typing_extensions import override
+
+from tui_host.capture.visible import visible
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.key_order import KeysInOrder
+from tui_host.tui.widgets.prompt.file_attachments import Attaching, Offered
+from tui_host.tui.widgets.prompt.pastes import BLANK_LINES, Pastes
+from tui_host.tui.widgets.prompt.prompt_history import History
+
+if TYPE_CHECKING:
+    from tui_host.chat.attachments import Attached
+    from tui_host.tui.widgets.prompt.completion import Completion
+
+PLACEHOLDER = "Ask anything.  / commands  @ files"
+COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
+SIGNS: Mapping[Offered, str] = {"commands": "/", "files": "@", "drop": ""}
+NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
+
+
+class Prompt(KeysInOrder, TextArea):
+    """The prompt. It posts what is to be sent, and commands; it decides nothing.
+
+    Attributes:
+        quick: Texts that one key sends while the prompt is empty.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+j", "new_line", "New line", show=False),
+        Binding("ctrl+u", "clear_all", "Clear", show=False),
+        Binding("ctrl+t", "open_paste", "Open a paste", show=False),
+    ]
+    DEFAULT_CSS = """
+    Prompt {
+        height: auto;
+        min-height: 3;
+        max-height: 10;
+        padding: 0 1;
+        border: round $foreground 25%;
+        background: $surface;
+        scrollbar-size: 1 1;
+        &:focus { border: round $border; }
+        border-subtitle-color: $foreground 60%;
+    }
+    """
+
+    class Sent(Message):
+        """A message is to be sent, with the files whose marks stand in it."""
+
+        def __init__(self, text: str, attached: Sequence[Attached] = ()) -> None:
+            super().__init__()
+            self.text = text
+            self.attached = attached
+
+    class Held(Message):
+        """Sending was asked for while nothing may be sent; the text stays."""
+
+    class Command(Message):
+        """A `/name` was given, with what stood after it."""
+
+        def __init__(self, name: str, arguments: str = "") -> None:
+            super().__init__()
+            self.name = name
+            self.arguments = arguments
+
+    def __init__(
+        self,
+        *,
+        commands: Sequence[tuple[str, str]] = (),
+        history: Sequence[str] = (),
+        may_send: Callable[[], bool] = lambda: True,
+        glyphs: Glyphs = UNICODE,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        super().__init__(id=id, placeholder=Content(PLACEHOLDER), highlight_cursor_line=False)
+        self.cursor_blink = False  # a blinking cursor repaints for ever
+        self.quick: Mapping[str, str] = {}
+        self._commands = tuple(commands)
+        self._history = History(history)
+        self._may_send = may_send
+        self._pastes = Pastes()
+        self._attaching = Attaching(self, self)
+        self._offered: Offered = "commands"
+        self._glyphs = glyphs
+        self._completion: Completion | None = None  # there once a command was typed
+
+    # What the app says.
+
+    def invite(self, words: str) -> None:
+        """What stands here while nothing is written: what can be done."""
+        if self.placeholder != (placeholder := Content(words)):
+            self.placeholder = placeholder
+
+    def remember(self, *texts: str) -> None:
+        """What was sent, oldest first, for `up` to bring back."""
+        self._history.add(*texts)
+
+    def put(self, draft: str) -> None:
+        """A draft in place of what stands here, its end under the caret; pastes in it folded as before."""
+        self._history.leave()
+        self.offer(())
+        self.load_text(self._known(draft))
+        self.move_cursor(self.document.end)
+
+    # Keys.
+
+    @override
+    async def on_key(self, event: events.Key) -> None:
+        """Send, break the line, complete, or type."""
+        if event.key in NEW_LINE:
+            self._take(event)
+            self.action_new_line()
+        elif event.key == "enter":
+            self._take(event)
+            self._submit()
+        elif self._is_completing and event.key in {"tab", "escape"}:
+            self._take(event)
+            if event.key == "tab":
+                self._complete()
+            else:
+                self.offer(())
+        elif not self.text and event.character in self.quick:
+            self._take(event)
+            text = self.quick[event.character or ""]
+            self.remember(text)
+            self.post_message(self.Sent(text))
+        elif not self.text and event.character == "?":
+            self._take(event)
+            self.post_message(self.Command("help"))
+
+    @staticmethod
+    def _take(event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+
+    def action_new_line(self) -> None:
+        """Break the line; an empty prompt has none: `enter` typed before the terminal was ours comes as `ctrl+j`."""
+        if self.text:
+            self._insert("\n")
+
+    @override
+    def action_cursor_up(self, select: bool = False) -> None:
+        """Up; from the first line to what was sent before."""
+        if self._completion is not None and self._is_completing:
+            self._completion.action_line(-1)
+        elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y == 0:
+            self._go_back(1)
+        else:
+            super().action_cursor_up(select)
+
+    @override
+    def action_cursor_down(self, select: bool = False) -> None:
+        """Down; from the last line back towards the draft."""
+        last = self.wrapped_document.height - 1
+        if self._completion is not None and self._is_completing:
+            self._completion.action_line(1)
+        elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y >= last:
+            self._go_back(-1)
+        else:
+            super().action_cursor_down(select)
+
+    # History.
+
+    def _go_back(self, steps: int) -> None:
+        text = self._history.go_back(steps, self.text)
+        if text is None:
+            return
+        self.offer(())
+        self.load_text(self._known(text) if self._history.is_shown else text)
+        row = 0 if steps > 0 else self.document.line_count - 1
+        self.move_cursor((row, len(self.document[row])))
+
+    def _known(self, text: str) -> str:
+        """A text of earlier: known pastes and files by their marks; files that are not at hand any more are none."""
+        text = visible(text)
+        if "[" in text:
+            from tui_host.chat.attachments import unmarked
+
+            text = unmarked(text, tuple(self._attaching.marks.values))
+        return self._pastes.fold_again(text)
+
+    # Text.
+
+    async def on_paste(self, event: events.Paste) -> None:
+        """Paste is paste: any number of lines, nothing is sent, nothing in it acts."""
+        event.stop()
+        event.prevent_default()
+        text = visible(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        self.history.checkpoint()  # `ctrl+z` takes back the paste alone
+        folded = self._pastes.fold(text, self.text, is_like_mark=self._attaching.marks.hold(text))
+        self._insert(folded)
+        self.history.checkpoint()
+        self._attaching.take_paste(event.text, folded)
+
+    @override
+    def action_paste(self) -> None:
+        """Paste what was copied in the app."""
+        self.post_message(events.Paste(self.app.clipboard))  # pyright: ignore[reportUnknownMemberType] - Textual leaves its app open
+
+    @override
+    def edit(self, edit: Edit) -> EditResult:
+        """Any change; one that would tear a mark takes the whole of it, and nothing is written into one."""
+        first, last = edit.top, edit.bottom
+        if first == last:
+            first = last = next(((first[0], end) for start, end in self._spans(first) if start < first[1] < end), first)
+        else:
+            first = next(((first[0], start) for start, end in self._spans(first) if start < first[1] < end), first)
+            last = next(((last[0], end) for start, end in self._spans(last) if start < last[1] < end), last)
+        if (first, last) != (edit.top, edit.bottom):
+            edit = Edit(edit.text, first, last, edit.maintain_selection_offset)
+        return super().edit(edit)
+
+    @override
+    def undo(self) -> None:
+        """Take back the last change. Textual looks for the caret before it is back: it must not stand on a lost line."""
+        if self.history.undo_stack:
+            self.move_cursor((0, 0))
+            super().undo()
+
+    @override
+    def redo(self) -> None:
+        """Change again what was taken back; for the caret see `undo`."""
+        if self.history.redo_stack:
+            self.move_cursor((0, 0))
+            super().redo()
+
+    def _spans(self, place: tuple[int, int]) -> list[tuple[int, int]]:
+        line = self.document[place[0]]
+        return sorted([*self._pastes.spans(line), *self._attaching.marks.spans(line)])
+
+    def action_clear_all(self) -> None:
+        """Take away all that is written; `ctrl+z` brings it back."""
+        if not self.text:
+            return
+        self.history.checkpoint()
+        self.clear()
+        self.history.checkpoint()
+        self.notify("Cleared. ctrl+z brings it back.", markup=False, timeout=3)
+
+    def action_open_paste(self) -> None:
+        """Put the text of a paste in the place of its mark: of the one at the caret, else of the last one before it."""
+        lines = [(row, self.document[row]) for row in range(self.document.line_count)]
+        marks = [(row, *span) for row, line in lines for span in self._pastes.spans(line)]
+        row, start, end = next(
+            (mark for mark in reversed(marks) if (mark[0], mark[1]) <= self.cursor_location), (marks or [(0, 0, 0)])[0]
+        )
+        if not marks:
+            return
+        text = self._pastes.opened(self.document[row][start:end])
+        if text is None:
+            self.notify("This paste is too large to be opened here. It is sent whole.", markup=False)
+            return
+        self.history.checkpoint()
+        self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
+        self.history.checkpoint()
+
+    def _insert(self, text: str) -> None:
+        result = self.replace(text, *self.selection, maintain_selection_offset=False)
+        self.move_cursor(result.end_location)
+
+    def whole_text(self) -> str:
+        """The text with every folded paste in its place."""
+        return self._pastes.whole(self.text)
+
+    @property
+    def attached(self) -> Sequence[Attached]:
+        """The files that would be sent now."""
+        return self._attaching.marks.found(self.text)
+
+    @property
+    def before_caret(self) -> str:
+        """The line up to the caret."""
+        row, column = self.cursor_location
+        return self.document[row][:column]
+
+    def put_for(self, word: str, text: str) -> None:
+        """Write in the place of a word before the caret; at the caret where it does not stand there any more."""
+        row, column = self.cursor_location
+        start = (row, column - len(word)) if self.before_caret.endswith(word) else (row, column)
+        self.history.checkpoint()
+        result = self.replace(text, start, (row, column), maintain_selection_offset=False)
+        self.move_cursor(result.end_location)
+        self.history.checkpoint()
+        self.focus()
+
+    def message(self) -> str:
+        """What would be sent now: without empty lines around it, and without the space that makes a text of a command."""
+        text = self.whole_text().rstrip()
+        return text.lstrip() if text.lstrip().startswith("/") else BLANK_LINES.sub("", text)
+
+    def _submit(self) -> None:
+        is_whole = self._offered == "drop" or self.text[1:].strip() in dict(self._commands)
+        if self._is_completing and not is_whole:
+            self._complete()
+            return
+        if self._attaching.reading:
+            self.notify("A file is still being read; enter again sends it.", markup=False, timeout=3)
+            return
+        text = self.message()
+        if not text:
+            return
+        match = COMMAND.fullmatch(self.text.rstrip())
+        if match is not None:
+            name, arguments = match[1], (match[2] or "").strip()
+            self.post_message(self.Command(name, arguments))
+            if self._commands and name not in dict(self._commands):
+                return  # mistyped: it stays to be corrected
+        elif not self._may_send():
+            self.post_message(self.Held())
+            return
+        else:
+            self.post_message(self.Sent(text, self.attached))
+        self.remember(self.whole_text().rstrip())
+        self._history.leave()
+        self.offer(())
+        self.load_text("")
+
+    # Commands and files.
+
+    def on_text_area_changed(self) -> None:
+        """Offer the commands that begin with what is typed, or the files."""
+        text = self.text
+        self._hint(text)
+        if self._offered == "drop" and self.before_caret.endswith(self._attaching.dropped[0]):
+            pass  # it stands as it was pasted
+        elif text.startswith("/") and " " not in text and "\n" not in text and not self._history.is_shown:
+            self.offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
+        elif self._history.is_shown or not self._attaching.take_word(self.before_caret):
+            self.offer(())
+
+    @property
+    def _is_completing(self) -> bool:
+        return self._completion is not None and self._completion.is_open
+
+    def offer(self, pairs: Sequence[tuple[str, str]], what: Offered = "commands") -> None:
+        """Let the person choose from these, in a list above the prompt; from none puts it away."""
+        self._offered = what
+        if self._completion is None:
+            if not pairs or not isinstance(self.parent, Widget):
+                return
+            from tui_host.tui.widgets.prompt.completion import Completion
+
+            self._completion = Completion(self._complete, glyphs=self._glyphs)
+            self.parent.mount(self._completion, before=self)
+        self._completion.offer(pairs, SIGNS[what])
+
+    def _hint(self, text: str) -> None:
+        """The keys that are of use for what is written, where there is much of it."""
+        words = ["ctrl+t opens the paste"] if self._pastes.hold(text) else []
+        if words or text.count("\n") > 1:
+            words.append("ctrl+u clears")
+        if files := len(self.attached):
+            words = [f"{files} file{'s' * (files > 1)} attached", "backspace takes a mark away", *words]
+        self.border_subtitle = "  ".join(words)
+
+    def _complete(self) -> None:
+        name = "" if self._completion is None else self._completion.chosen
+        if not name:
+            return
+        what = self._offered
+        self.offer(())
+        if what != "commands":
+            self._attaching.chosen(what, name)
+            return
+        self.load_text(f"/{name} ")
+        self.move_cursor(self.document.end)
+        self.focus()

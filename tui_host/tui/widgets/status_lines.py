@@ -1,0 +1,306 @@
+"""The lines above, below and between: the header, what is waited for, and the keys."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_host.capture.visible import line, tool_name
+from tui_host.tui.key_tables import ACTIONS
+from tui_host.tui.masks import mask_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_host.chat.session import Session
+    from tui_host.host.host import Host
+    from tui_host.host.open_sessions import Sessions
+    from tui_host.servers.catalog import State
+    from tui_host.tui.glyphs import Glyphs
+
+MOST_NAMED = 2
+"""Servers that are named while they are waited for: more would hide the key that ends the wait."""
+SHORTEST_TITLE = 12
+"""Cells below which a title says nothing."""
+NAMED = 20
+"""Cells for whose a session is where its model would have no room beside that."""
+DIM = "$foreground 60%"
+"""Dim text inside a content: an automatic colour such as `$text-muted` would not know its background there."""
+STATE_STYLES: dict[State, str] = {
+    "ready": "$text-success",
+    "connecting": "$text-warning",
+    "failed": "$text-error",
+    "stopped": DIM,
+    "disabled": DIM,
+}
+
+
+class Line(Static):
+    """One line that repaints only when its words change."""
+
+    DEFAULT_CSS = """
+    Line { height: 1; width: 1fr; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__("", markup=False, id=id)
+        self._said: Content | None = None
+
+    def say(self, words: Content) -> None:
+        """Show these words."""
+        if self._said is None or words != self._said:
+            self._said = words
+            self.update(words)
+
+
+class Lines:
+    """The three lines of a screen of a session, each made anew only when what it tells is different.
+
+    Attributes:
+        header: Whose session it is, what with, and how it stands.
+        waiting: What its turn waits for.
+        keys: The footer.
+    """
+
+    def __init__(self, host: Host, glyphs: Glyphs) -> None:
+        self._host = host
+        self._glyphs = glyphs
+        self._in_header: tuple[object, ...] = ()
+        self.header, self.waiting, self.keys = (Line(id=name) for name in ("header", "waiting", "keys"))
+
+    def look(self, session: Session | None, width: int, *, foreign: str, shows_chat: bool) -> None:
+        """Take in what is new.
+
+        Args:
+            session: The one on the screen, None before there is one.
+            width: Cells of the header and the footer.
+            foreign: Whose session it is, if it was not held here.
+            shows_chat: What is asked there needs no word in the header.
+        """
+        waits = 0 if session is None else len(session.open_questions())
+        alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not shows_chat else ""
+        told = (*told_in_header(self._host, session), width, alert, foreign)
+        if told != self._in_header:
+            self._in_header = told
+            self.header.say(header(self._host, session, self._glyphs, width, alert, foreign))
+        if session is not None:
+            self.waiting.say(waiting(self._host, session))
+        self.keys.say(keys(width))
+
+
+def header(
+    host: Host, session: Session | None, glyphs: Glyphs, width: int, alert: str = "", foreign: str = ""
+) -> Content:
+    """Program, model, protocol, profile, each server's state, the turn, the title; what matters less gives way where it is narrow.
+
+    Args:
+        host: Whose servers and sessions.
+        session: The one on the screen, None before there is one.
+        glyphs: The marks to draw with.
+        width: Cells.
+        alert: Something that must be seen, before all else at the right.
+        foreign: Whose session it is, if it was not held here: its servers are not ours.
+    """
+    alerts, figures = [alert] if alert else [], _figures(session)
+    alerts += _alerts(host, session)
+    dot = f" {glyphs.dot} "
+    start = right = Content("")
+    room = 0
+    for left, count in _lefts(host, session, glyphs, foreign):
+        right = Content.assemble(
+            *(
+                Content.styled(words, "bold $text-warning") + Content(dot if figures[:count] else " ")
+                for words in alerts
+            ),
+            Content(dot.join(figures[:count])),
+        )
+        start = Content.assemble(*left)
+        room = width - start.cell_length - right.cell_length
+        if room >= 0:
+            break
+    title = "" if session is None else line(mask_of(host, glyphs).marks(session.title), 60)
+    if title and room >= SHORTEST_TITLE + 6:
+        from tui_host.tui.markdown.wrap import clip
+
+        shown = clip(title, room - 6, glyphs.more)
+        return Content.assemble(
+            start, " " * (room - 3 - cell_len(shown)), right, "   ", Content.styled(shown, "italic")
+        )
+    return Content.assemble(start, " " * max(room, 0), right)
+
+
+def _lefts(
+    host: Host, session: Session | None, glyphs: Glyphs, foreign: str
+) -> Sequence[tuple[Sequence[Content], int]]:
+    """What may stand at the left, and how many figures at the right then; the first that has room does."""
+    chosen = host.sessions if session is None else session
+    name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
+    if foreign:
+        names = [] if session is None or not session.asked else [session.asked, session.protocol]
+        whose = Content(f"{foreign}   ")
+        brief = Content(f"{_briefly(foreign, glyphs)}   ")
+        both, few = (whose, _names(names, glyphs, 60)), (brief, _names(names, glyphs, 16))
+        less = (brief, _names(names, glyphs, 60)), (brief, _names(names[:1], glyphs, 60))
+        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), *((each, 0) for each in (*less, few, (brief,)))]
+    names = [str(chosen.model), chosen.protocol, _profile(host, chosen)]
+    model, short = _names(names, glyphs, 60), _names(names, glyphs, 16)
+    servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
+    return [
+        ((name, model, servers), 3),
+        ((name, model, servers), 2),
+        ((name, model, counted), 2),
+        ((model, counted), 2),
+        ((model, counted), 1),
+        ((model, counted), 0),
+        ((model, marks), 1),
+        ((model, marks), 0),
+        ((model,), 0),
+        ((short,), 0),
+    ]
+
+
+def _briefly(foreign: str, glyphs: Glyphs) -> str:
+    """Whose a session is, the names cut that leave no room for its model; and how it is here: `the OpenAI SDK for…, followed: read only`."""
+    from tui_host.tui.markdown.wrap import clip
+
+    of, comma, how = foreign.rpartition(", ")
+    return f"{clip(of, NAMED, glyphs.more)}{comma}{how}" if comma else foreign
+
+
+def _names(names: Sequence[str], glyphs: Glyphs, longest: int) -> Content:
+    """Model, protocol and profile, each of these many characters at most."""
+    words = f" {glyphs.dot} ".join(line(name, longest) for name in names if name)
+    return Content(f"{words}   " if words else "")
+
+
+def _profile(host: Host, chosen: Sessions | Session) -> str:
+    """The profile in use; empty for none, and for one that is no longer configured."""
+    return chosen.profile if chosen.profile in host.settings.profiles else ""
+
+
+def told_in_header(host: Host, session: Session | None) -> tuple[object, ...]:
+    """All that `header` tells, cheap to have and to compare: while it is the same the header is."""
+    pool, recorder = host.pool, host.recorder
+    chosen = host.sessions if session is None else session
+    of_session = () if session is None else (session.id, session.model, session.asked, session.title, session.turn)
+    return (
+        of_session,
+        chosen.protocol,
+        _profile(host, chosen),
+        0 if session is None else len(session.conversation),
+        None if pool is None else pool.revision,
+        None if recorder is None else (recorder.unkept, recorder.fault),
+        tuple(name for name, other in host.sessions.items() if other is not session and other.open_questions()),
+    )
+
+
+def _servers(host: Host, glyphs: Glyphs) -> Content:
+    parts: list[Content] = []
+    for status in host.pool.statuses() if host.pool is not None else ():
+        if status.state != "disabled":
+            words = "" if status.state == "ready" else f" {status.state}"
+            mark = Content.styled(_mark(status.state, glyphs), STATE_STYLES[status.state])
+            parts += [mark, Content(f" {line(status.name, 20)}{words}  ")]
+    return Content.assemble(*parts)
+
+
+def _counted(host: Host, glyphs: Glyphs, *, words: bool = True) -> Content:
+    """The same where there is no room for names: how many there are in each state."""
+    states = [status.state for status in host.pool.statuses()] if host.pool is not None else []
+    parts: list[Content] = []
+    for state, style in STATE_STYLES.items():
+        count = states.count(state)
+        if count and state != "disabled":
+            said = f" {count} {state}  " if words else f" {count}  "
+            parts += [Content.styled(_mark(state, glyphs), style), Content(said)]
+    return Content.assemble(*parts)
+
+
+def _mark(state: State, glyphs: Glyphs) -> str:
+    full, empty, half = glyphs.state
+    return {"ready": full, "connecting": half, "failed": glyphs.failed}.get(state, empty)
+
+
+def _alerts(host: Host, session: Session | None) -> list[str]:
+    waiting = sum(1 for other in host.sessions.values() if other is not session and other.open_questions())
+    words = [f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)"] if waiting else []
+    recorder = host.recorder
+    if recorder is not None and recorder.unkept:
+        words.append(f"not kept: {recorder.unkept} ({line(recorder.fault, 60)})")
+    return words
+
+
+def _figures(session: Session | None) -> list[str]:
+    """The turn's number; once it has ended its tokens and its time."""
+    if session is None or not session.turn:
+        return []
+    from tui_host.chat.conversation import SummaryItem
+    from tui_host.tui.widgets.transcript.transcript_words import duration
+
+    words = [f"turn {session.turn}"]
+    last = session.conversation[-1] if len(session.conversation) else None
+    if isinstance(last, SummaryItem):
+        if last.tokens_in is not None:
+            words.append(f"{last.tokens_in:,}→{last.tokens_out or 0:,} tok")
+        words.append(duration(last.seconds))
+    return words
+
+
+def waiting(host: Host, session: Session) -> Content:
+    """What the turn waits for, and since when; nothing while none is at work."""
+    activity = session.activity
+    if not activity.waits:
+        return Content("")
+    now = session.clock()
+    seconds = max(0.0, (activity.until or now) - now) if activity.waits == "retry" else now - activity.since
+    count = len(session.open_questions())
+    words = {
+        "servers": f"waiting for {_connecting(host)}",
+        "demo model": f"waiting for {line(str(session.model), 60)} to start",
+        "model": f"waiting for {line(activity.detail, 60) or 'the model'}",
+        "retry": "trying again in",  # why, the note above says
+        "answer": "the answer is coming",
+        "you": f"waiting for you: {count} call{'s' * (count != 1)} to decide",
+        "tools": f"waiting for {_running(host, session)}",
+    }[activity.waits]
+    return Content.assemble(Content(f"{words} {seconds:.0f} s   "), Content.styled("escape", "bold"), Content(" stops"))
+
+
+def _connecting(host: Host) -> str:
+    if host.pool is None:
+        return "the program to start"
+    names = [line(status.name, 20) for status in host.pool.statuses() if status.state == "connecting"]
+    few = " and ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} servers"  # the header names them all
+    return f"{few or 'servers'} to connect"
+
+
+def _running(host: Host, session: Session) -> str:
+    """The calls at work, by name, each with its last sign of life."""
+    from tui_host.chat.conversation import CallItem
+
+    names: list[str] = []
+    mask = mask_of(host)
+    for item in reversed(session.conversation.items):
+        if not isinstance(item, CallItem):
+            break
+        if item.state == "running":
+            progress = f" {line(mask.marks(item.progress), 40)}" if item.progress else ""
+            names.append(f"{line(tool_name(item.server, item.tool), 40)}{progress}")
+    return ", ".join(reversed(names)) or "tools"
+
+
+@lru_cache(8)
+def keys(width: int) -> Content:
+    """The footer: every key of the table that has a label, as many as there is room for; quitting last."""
+    shown = [action for action in ACTIONS if action.label]
+    parts = [Content.assemble(Content.styled(a.shown, "bold $foreground"), Content(f" {a.label}")) for a in shown]
+    while len(parts) > 2 and sum(part.cell_length + 2 for part in parts) > width:
+        parts.pop(-2)
+    room = width - sum(part.cell_length + 2 for part in parts[:-1]) - parts[-1].cell_length
+    return Content.assemble(
+        *(Content.assemble(part, Content("  ")) for part in parts[:-1]), Content(" " * max(room, 0)), parts[-1]
+    )

@@ -1,0 +1,314 @@
+"""An item of the conversation as lines: which parts it has, and what of it changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import assert_never
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from tui_host.chat.call_arguments import pretty
+from tui_host.chat.conversation import AnswerItem, CallItem, Item, NoteItem, SummaryItem, UserItem, without_secrets
+from tui_host.tui.markdown.document import Budget, Document
+from tui_host.tui.markdown.markdown_styles import Inks
+from tui_host.tui.markdown.source_pieces import estimate
+from tui_host.tui.widgets.transcript.item_parts import Fixed, Flow, Part
+from tui_host.tui.widgets.transcript.transcript_words import (
+    call_rows,
+    call_text,
+    card_rows,
+    end_rows,
+    note_rows,
+    option_rows,
+    summary_rows,
+    thinking_rows,
+)
+
+LONGEST_PRETTY = 200_000
+"""Characters of JSON above which it is shown as it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How items are drawn now.
+
+    Attributes:
+        width: Cells of a line.
+        inks: Styles and marks.
+        again_key: The key that tries again, as it is written for people.
+        mask: Hides what marks stand for a secret.
+    """
+
+    width: int
+    inks: Inks
+    again_key: str = "ctrl+r"
+    mask: Callable[[str], str] = str
+
+
+class Rank(IntEnum):
+    """The parts of an answer, whichever of them are shown."""
+
+    LINE = 0
+    THINKING = 1
+    GAP = 2
+    TEXT = 3
+    OPTIONS = 4
+    ENDING = 5
+
+
+class Shown:
+    """One item, drawn.
+
+    Attributes:
+        item: What is drawn.
+        look: How.
+        is_open: Its details stand below it.
+        gap: Empty lines before it.
+    """
+
+    def __init__(self, item: Item, look: Look, *, is_open: bool, gap: int) -> None:
+        self._documents: dict[str, Document] = {}
+        self._parts: list[Part] = []
+        self._painted: list[tuple[Part, int]] = []
+        self.take(item, look, is_open=is_open, gap=gap)
+
+    def take(self, item: Item, look: Look, *, is_open: bool, gap: int) -> None:
+        """Be this item, so."""
+        self.item, self.look, self.is_open, self.gap = item, look, is_open, gap
+        parts = _Builder(look, self._document).parts(without_secrets(item, look.mask), is_open=is_open)
+        for number, (old, new) in enumerate(zip(self._parts, parts, strict=False)):
+            # Keep what is the same, so that it is not painted again.
+            if isinstance(old, Fixed) and isinstance(new, Fixed) and old.same_as(new):
+                parts[number] = old
+        self._parts = parts
+
+    def _document(self, name: str, source: str, *, final: bool, plain: bool) -> Document:
+        document = self._documents.get(name)
+        if document is None:
+            document = self._documents[name] = Document(plain=plain)
+        document.put(source, final=final)
+        return document
+
+    @property
+    def height(self) -> int:
+        """Lines, the gap before it included."""
+        own = sum(part.height for part in self._parts)
+        return own + self.gap if own else 0
+
+    @property
+    def done(self) -> bool:
+        """Whether it needs no more time."""
+        return all(part.done for part in self._parts)
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """What it is made of, from top to bottom."""
+        return self._parts
+
+    def part_at(self, number: int) -> tuple[Part | None, int]:
+        """The part at one of its lines, and the line in that; no part in the gap before it."""
+        number -= self.gap
+        if number >= 0:
+            for part in self._parts:
+                if number < part.height:
+                    return part, number
+                number -= part.height
+        return None, 0
+
+    def line(self, number: int) -> Strip:
+        """One of its lines."""
+        part, inside = self.part_at(number)
+        return Strip([]) if part is None else part.line(inside)
+
+    def advance(self, budget: Budget) -> None:
+        """Work on, as long as there is time."""
+        for part in self._parts:
+            part.advance(budget)
+            if budget.spent:
+                return
+
+    def settle(self, line: int, above: int, below: int, budget: Budget) -> int:
+        """Make the lines around one of its lines; where that one is now."""
+        inside = line - self.gap
+        index = 0
+        for index, part in enumerate(self._parts):
+            if inside < part.height or index == len(self._parts) - 1:
+                break
+            inside -= part.height
+        if self._parts:
+            inside = self._parts[index].settle(max(0, inside), above, below, budget) if line >= self.gap else inside
+        covered = self._parts[index].height - inside if self._parts else 0
+        for part in self._parts[index + 1 :]:
+            part.settle(0, 0, max(0, below - covered), budget)
+            covered += part.height
+        covered = max(0, inside)
+        for part in reversed(self._parts[:index]):
+            part.settle(max(0, part.height - 1), max(0, above - covered), 1, budget)
+            covered += part.height
+        return (
+            min(line, self.gap)
+            if line < self.gap
+            else self.gap + sum(part.height for part in self._parts[:index]) + inside
+        )
+
+    def take_dirty(self) -> int:
+        """The first line that looks different since this was last asked; the height if none."""
+        before, self._painted = self._painted, [(part, part.height) for part in self._parts]
+        dirty = start = self.gap
+        found = False
+        for number, (part, height) in enumerate(self._painted):
+            old, old_height = before[number] if number < len(before) else (None, 0)
+            own = part.take_dirty()
+            if isinstance(part, Flow) and isinstance(old, Flow) and part.document is old.document:
+                old = part
+            if not found and (old is not part or own < height or height != old_height):
+                found = True
+                dirty = start + (min(own, old_height) if old is part else 0)
+            start += height
+        return dirty if found else start
+
+
+class _Builder:
+    """Parts of items for one look."""
+
+    def __init__(self, look: Look, document: Callable[..., Document]) -> None:
+        self._look = look
+        self._document = document
+
+    def parts(self, item: Item, *, is_open: bool) -> list[Part]:
+        """What an item is made of."""
+        look = self._look
+        match item:
+            case UserItem():
+                bar = Segment(look.inks.glyphs.bar, look.inks["accent"])
+                return [self._flow("text", item.text, bar, plain=True)]
+            case AnswerItem():
+                return self._answer(item, is_open=is_open)
+            case CallItem():
+                return self._call(item, is_open=is_open)
+            case NoteItem(kind="error"):
+                return [Fixed(card_rows(item, look.width, look.inks, look.again_key))]
+            case NoteItem():
+                return [] if is_empty(item) else [Fixed(note_rows(item, look.width, look.inks))]
+            case SummaryItem():
+                return [Fixed(summary_rows(item, look.width, look.inks))]
+            case _:
+                assert_never(item)
+
+    def _flow(
+        self,
+        name: str,
+        source: str,
+        edge: Segment,
+        *,
+        final: bool = True,
+        plain: bool = False,
+        rank: int = 0,
+    ) -> Flow:
+        document = self._document(name, source, final=final, plain=plain)
+        inks = self._look.inks
+        style = inks["dim"] if name == "thinking" else None
+        return Flow(document, edge, self._look.width, inks, rank=rank, style=style)
+
+    def _answer(self, item: AnswerItem, *, is_open: bool) -> list[Part]:
+        look = self._look
+        parts: list[Part] = []
+        final = item.state != "streaming"
+        if item.thinking:
+            parts.append(Fixed(thinking_rows(item, look.width, look.inks, is_open=is_open), Rank.LINE))
+            if is_open:
+                edge = Segment(f" {look.inks.glyphs.thin} ", look.inks["rule"])
+                ended = final or bool(item.text)
+                thinking = self._flow("thinking", item.thinking, edge, final=ended, plain=True, rank=Rank.THINKING)
+                parts.append(thinking)
+            if item.text:
+                parts.append(Fixed([[]], Rank.GAP))
+        if item.text:
+            parts.append(self._flow("text", item.text, Segment(" ", Style.null()), final=final, rank=Rank.TEXT))
+        if item.options:
+            parts.append(Fixed(option_rows(item.options.splitlines(), look.width, look.inks), Rank.OPTIONS))
+        ending = end_rows(item, look.width, look.inks)
+        if ending:
+            parts.append(Fixed(ending, Rank.ENDING))
+        return parts
+
+    def _call(self, item: CallItem, *, is_open: bool) -> list[Part]:
+        look = self._look
+        parts: list[Part] = [Fixed(call_rows(item, look.width, look.inks, is_open=is_open))]
+        if not is_open:
+            return parts
+        is_edited = item.decision == "edited"
+        self._detail(parts, "asked" if is_edited else "arguments", indented(item.asked))
+        if is_edited:
+            self._detail(parts, "sent instead", indented(item.sent))
+        if item.result:
+            self._detail(parts, "result", indented(item.result))
+        return parts
+
+    def _detail(self, parts: list[Part], name: str, text: str) -> None:
+        inks = self._look.inks
+        edge = f"   {inks.glyphs.thin} "
+        rule = Segment(edge, inks["rule"])
+        parts.append(Fixed([[rule, Segment(name, inks["label"])]], len(parts)))
+        parts.append(self._flow(name, text or "(none)", rule, plain=True, rank=len(parts)))
+
+
+def indented(text: str) -> str:
+    """JSON written to be read; anything else as it is."""
+    if len(text) > LONGEST_PRETTY or text[:1] not in {"{", "["}:
+        return text
+    try:
+        return pretty(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def source_of(item: Item) -> str:
+    """An item as text: the Markdown of an answer, what a person wrote, a call with its result."""
+    match item:
+        case UserItem() | AnswerItem():
+            return item.text
+        case CallItem():
+            return call_text(item)
+        case NoteItem():
+            return "\n".join(words for words in (item.what, item.where, item.remedy) if words)
+        case SummaryItem():
+            return ""
+        case _:
+            assert_never(item)
+
+
+def opens(item: Item) -> bool:
+    """Whether there is something to open."""
+    return isinstance(item, CallItem) or (isinstance(item, AnswerItem) and bool(item.thinking))
+
+
+def is_empty(item: Item) -> bool:
+    """Whether nothing is drawn for it."""
+    if isinstance(item, NoteItem):
+        return item.kind == "note" and not item.what
+    return isinstance(item, AnswerItem) and not item.text and not item.thinking and item.state in {"streaming", "done"}
+
+
+def estimated_height(item: Item, width: int) -> int:
+    """About how many lines an item takes, without its gap."""
+    match item:
+        case UserItem():
+            return estimate(item.text, width)
+        case AnswerItem():
+            if is_empty(item):
+                return 0
+            return estimate(item.text, width) + (2 if item.thinking else 0)
+        case CallItem():
+            return 2 if item.words else 1
+        case NoteItem():
+            return 5 if item.kind == "error" else 0 if is_empty(item) else 1
+        case SummaryItem():
+            return 1
+        case _:
+            assert_never(item)

@@ -1,0 +1,134 @@
+"""What is selected in a conversation: item, part of it, character of its source."""
+
+from __future__ import annotations
+
+from tui_host.chat.conversation import AnswerItem, UserItem
+from tui_host.tui.markdown import markdown_selection as selecting
+from tui_host.tui.markdown.document import Budget
+from tui_host.tui.widgets.lines.selection_protocol import Spot, Stretch
+from tui_host.tui.widgets.transcript.item_column import Column
+from tui_host.tui.widgets.transcript.item_lines import Shown
+from tui_host.tui.widgets.transcript.item_parts import Flow, Part
+
+END = 1 << 60
+"""Beyond every part and character of an item."""
+_PATIENCE = 0.1
+"""Seconds that may be spent on an item that is not drawn yet."""
+_LONGEST = 2.0
+"""Seconds that may be spent on reading an item to its end, when it is copied."""
+
+
+class TranscriptSelection:
+    """Selecting in a column of items. A text is selected by characters; a call, a note, a line of figures is selected whole."""
+
+    is_rows = False
+
+    def __init__(self, column: Column) -> None:
+        self._column = column
+
+    # Where.
+
+    def _drawn(self, number: int) -> Shown | None:
+        column = self._column
+        if not column.is_shown(number):
+            column.measure(number, 0, 0, 1, Budget(_PATIENCE))
+        return column.shown(number)
+
+    def _part_at(self, line: int) -> tuple[int, Part | None, int]:
+        """The item at a line, its part there, and the line in it."""
+        number, inside = self._column.at(line)
+        shown = self._column.shown(number)
+        part, inside = (None, 0) if shown is None else shown.part_at(inside)
+        return number, part, inside
+
+    def stretch_at(self, line: int, cell: int) -> Stretch:
+        """A character, or what is selected whole."""
+        number, part, inside = self._part_at(line)
+        if part is None:
+            return (number, -1, 0), (number, -1, 0)
+        if not isinstance(part, Flow):
+            return (number, part.rank, 0), (number, part.rank, 1)
+        first, last = selecting.range_at(part.document, inside, cell - part.indent)
+        return (number, part.rank, first), (number, part.rank, last)
+
+    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
+        """The cells of a line."""
+        number, part, inside = self._part_at(line)
+        if part is None:
+            return None
+        first, last = _clipped(selected, number, part.rank)
+        if not isinstance(part, Flow):
+            return (0, part.line(inside).cell_length) if first < 1 <= last else None
+        cells = selecting.cells_in(part.document, inside, (first, last)) if first < last else None
+        return None if cells is None else (cells[0] + part.indent, cells[1] + part.indent)
+
+    def point_of(self, spot: Spot) -> tuple[int, int]:
+        """Where a spot is now."""
+        number, rank, offset = spot
+        number = min(number, len(self._column) - 1)
+        shown = self._drawn(number)
+        line, cell = 0, 0
+        if shown is not None:
+            line = shown.gap if rank >= 0 else 0
+            for part in shown.parts:
+                if part.rank >= rank:
+                    if part.rank == rank and isinstance(part, Flow):
+                        inside, cell = selecting.point_of(part.document, offset)
+                        line, cell = line + inside, cell + part.indent
+                    break
+                line += part.height
+        return self._column.heights.start(number) + line, cell
+
+    def word_at(self, line: int, cell: int) -> Stretch | None:
+        """A word of a text; what opens at a click has none."""
+        return self._around(line, cell, whole=False)
+
+    def text_at(self, line: int, cell: int) -> Stretch | None:
+        """A paragraph, a cell of a table, a line of code."""
+        return self._around(line, cell, whole=True)
+
+    def _around(self, line: int, cell: int, *, whole: bool) -> Stretch | None:
+        number, part, inside = self._part_at(line)
+        if not isinstance(part, Flow):
+            return None
+        find = selecting.text_at if whole else selecting.word_at
+        found = find(part.document, inside, cell - part.indent)
+        return None if found is None else ((number, part.rank, found[0]), (number, part.rank, found[1]))
+
+    # What.
+
+    def copied(self, selected: Stretch) -> tuple[str, str]:
+        """The Markdown of texts, calls with their results, an empty line between two items."""
+        first, last = selected[0][0], min(selected[1][0], len(self._column) - 1)
+        texts: list[str] = []
+        for number in range(first, last + 1):
+            text = self._column.source_of(number) if first < number < last else self._some(number, selected)
+            if text:
+                texts.append(text)
+        return "selection", "\n\n".join(texts)
+
+    def _some(self, number: int, selected: Stretch) -> str:
+        """What is selected of the first or the last item."""
+        item = self._column.conversation[number]
+        shown = self._drawn(number)
+        if shown is None:
+            return self._column.source_of(number)
+        texts: list[str] = []
+        is_text = isinstance(item, AnswerItem | UserItem)
+        for part in shown.parts:
+            first, last = _clipped(selected, number, part.rank)
+            if isinstance(part, Flow):
+                part.document.advance(Budget(_LONGEST))
+                texts.append(selecting.copied(part.document, (first, last)))
+            elif first < 1 <= last and not is_text:
+                return self._column.source_of(number)
+        return ("\n\n" if is_text else "\n").join(text for text in texts if text)
+
+
+def _clipped(selected: Stretch, number: int, rank: int) -> tuple[int, int]:
+    """The characters of one part that are selected; from END on if it comes before, to 0 if it comes after."""
+    (first_item, first_rank, first), (last_item, last_rank, last) = selected
+    here = (number, rank)
+    begin = first if here == (first_item, first_rank) else END if here < (first_item, first_rank) else 0
+    end = last if here == (last_item, last_rank) else END if here < (last_item, last_rank) else 0
+    return begin, end

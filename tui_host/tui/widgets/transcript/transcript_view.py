@@ -1,0 +1,376 @@
+"""The conversation on screen: a view over a `Conversation`, drawn where it is looked at, still where it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.reactive import var
+from textual.strip import Strip
+from typing_extensions import override
+
+from tui_host.chat.conversation import CallItem, Conversation
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.markdown import markdown_styles as inks
+from tui_host.tui.markdown.document import Budget
+from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.lines.line_styles import inks_of
+from tui_host.tui.widgets.transcript.answer_code import next_code, with_hint
+from tui_host.tui.widgets.transcript.empty_chat import Empty
+from tui_host.tui.widgets.transcript.item_column import Column
+from tui_host.tui.widgets.transcript.item_lines import Look, opens
+from tui_host.tui.widgets.transcript.transcript_selection import TranscriptSelection
+from tui_host.tui.widgets.transcript.transcript_words import numbered
+
+
+class Transcript(SelectingView):
+    """A conversation's items below each other. `sync` takes in what is new; call it at screen rate."""
+
+    FOLLOWS = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = inks.COMPONENTS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open_item", "Open or close", show=False),
+        Binding("c", "copy_code", "Copy code", show=False),
+    ]
+    DEFAULT_CSS = f"Transcript {{ {inks.CSS} }}"
+
+    current: var[int | None] = var(None, init=False)
+    """Number of the current item."""
+
+    class Picked(Message):
+        """A question of the empty chat was chosen."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class CopyAsked(Message):
+        """A part of an item is to be copied."""
+
+        def __init__(self, what: str, text: str) -> None:
+            super().__init__()
+            self.what = what
+            self.text = text
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        *,
+        empty: Empty | None = None,
+        glyphs: Glyphs = UNICODE,
+        again_key: str = "ctrl+r",
+        mask: Callable[[str], str] = str,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        super().__init__(id=id)
+        self._glyphs = glyphs
+        self._again_key = again_key
+        self._mask = mask
+        self._empty = empty or Empty()
+        self._empty_rows: list[tuple[Strip, str]] = []
+        self._column = Column(conversation)
+        self._anchor = (0, 0)
+        self._placing = self._working = False
+        self._copied_code = (-1, -1)
+
+    # What the app calls.
+
+    def show(self, conversation: Conversation) -> None:
+        """Show another conversation, from its end."""
+        self.selection = None
+        self._column = Column(conversation)
+        self._anchor = (0, 0)
+        self._at_tail = True
+        self.current = None
+        self.make_anew()
+
+    def set_empty(self, empty: Empty) -> None:
+        """Say what stands in a chat without messages."""
+        self._empty = empty
+        if not len(self._column):
+            self.make_anew()
+
+    def sync(self) -> None:
+        """Take in what is new in the conversation; nothing is done if nothing is."""
+        column = self._column
+        if self.view_width <= 0 or column.look is None:
+            return  # not laid out yet: `width_changed` measures everything
+        if column.is_behind:
+            known = len(column)
+            changed = column.take_in()
+            if not known:
+                self.refresh()
+            self._work(changed)
+        elif not self._working and not column.are_done(self.top, self.top + self.view_height - 1):
+            self._work()  # Markdown can be read now
+
+    def current_source(self) -> tuple[str, str]:
+        """What is selected, else the current item, else the last one that says something, in a word and as text."""
+        return self.selected_source() or ("message", self._item_source())
+
+    def _item_source(self) -> str:
+        """An item as text: the Markdown of an answer, a call with its result."""
+        column = self._column
+        if self.current is not None and self.current < len(column.conversation):
+            return column.source_of(self.current)
+        numbers = reversed(range(len(column.conversation)))
+        return next((source for number in numbers if (source := column.source_of(number))), "")
+
+    # Drawing what is on the screen and near it, within a budget, holding the item on top still, or the end.
+
+    def _present_look(self) -> Look:
+        look = self._column.look
+        if look is None or look.width != self.view_width:
+            known = None if look is None else look.inks
+            look = Look(self.view_width, inks_of(self, self._glyphs, known), self._again_key, self._mask)
+        return look
+
+    def _work(self, changed: Sequence[int] = ()) -> None:
+        self._working = False
+        column = self._column
+        if not len(column) or self.view_width <= 0:
+            return
+        budget = Budget()
+        top_before = self.top
+        height = max(1, self.view_height)
+        pending = column.update(changed, budget)
+        if self._at_tail:
+            done = column.upward(len(column) - 1, height * 2, budget)
+        else:
+            number = min(self._anchor[0], len(column) - 1)
+            inside, done = column.measure(number, self._anchor[1], height, height * 2, budget)
+            self._anchor = (number, inside)
+            done = column.downward(number + 1, height * 2, budget) and done
+            done = column.upward(number - 1, height, budget) and done
+        self._place()
+        dirty = max(column.take_dirty(), self.top)
+        if top_before == self.top and dirty < self.top + height:
+            self.refresh_lines(dirty, self.top + height - dirty)
+        if pending or not done or not column.are_done(self.top, self.top + height - 1):
+            self._work_later(pending)
+
+    def _work_later(self, pending: Sequence[int] = ()) -> None:
+        if not self._working:
+            self._working = True
+            self.call_later(self._work, pending)
+
+    def _place(self) -> None:
+        """Put the view where it was, now that heights are others."""
+        heights = self._column.heights
+        self._placing = True
+        if self.virtual_size.height != heights.total:
+            self.set_height(heights.total)
+            self.refresh()  # lines may have moved that did not change
+        if self._at_tail:
+            self.to_tail()
+        else:
+            top = heights.start(self._anchor[0]) + self._anchor[1]
+            if top != self.top:
+                self.scroll_to(y=top, animate=False, force=True)
+        self._placing = False
+
+    # What the bases ask.
+
+    @property
+    @override
+    def selectable(self) -> TranscriptSelection | None:
+        return TranscriptSelection(self._column) if len(self._column) and self._column.look is not None else None
+
+    @override
+    def first_point(self) -> tuple[int, int]:
+        number = self.current
+        if number is None or number >= len(self._column):
+            return self.top, 0
+        return max(self.top, self._column.heights.start(number) + self._column.gap(number)), 0
+
+    @override
+    def hold_still(self) -> None:
+        super().hold_still()
+        if len(self._column):
+            self._anchor = self._column.at(self.top)
+
+    @override
+    def line_count(self) -> int:
+        return self._column.heights.total if len(self._column) else len(self._empty_rows)
+
+    @override
+    def strip_at(self, number: int) -> Strip:
+        return self.draw(number)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        if not len(self._column):
+            return self._empty_rows[number][0] if number < len(self._empty_rows) else Strip([])
+        return self._column.line(number)
+
+    @override
+    def decorate(self, number: int, strip: Strip) -> Strip:
+        if self.current is None or not len(self._column):
+            return strip
+        item, inside = self._column.at(number)
+        gap = self._column.gap(item)
+        if item != self.current or inside < gap:
+            return strip
+        if self.has_focus and self._column.is_label(number):
+            strip = with_hint(strip, self.view_width)
+        # What is selected stands out better where nothing else is tinted.
+        tint = self.look_of("line-view--cursor") if self.selection is None else Style.null()
+        segments = list(strip.extend_cell_length(self.view_width))
+        if inside == gap and segments:
+            first = segments[0]
+            segments[0:1] = [Segment(">", first.style), Segment(first.text[1:], first.style)]
+        return Strip([Segment(text, (style or Style.null()) + tint) for text, style, _ in segments])
+
+    @override
+    def width_changed(self) -> None:
+        """Estimate all anew; what is seen is drawn anew."""
+        if self.view_width > 0:
+            look = self._present_look()
+            self._column.fit(look)
+            self._empty_rows = self._empty.rows(look)
+            self._work()
+
+    @override
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._work()
+
+    @override
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        if self._column.look is not None:
+            self.call_later(self._new_colours)
+
+    def _new_colours(self) -> None:
+        look = self._column.look
+        if look is None or not self.is_attached:
+            return
+        present = inks_of(self, self._glyphs, look.inks)
+        if present is not look.inks:
+            look = Look(look.width, present, self._again_key, self._mask)
+            self._column.fit(look)
+            self._empty_rows = self._empty.rows(look)
+            self.refresh()
+            self._work()
+
+    @override
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if not self._placing and len(self._column):
+            self._anchor = self._column.at(round(new_value))
+            self._work_later()
+
+    # Moving, opening.
+
+    def watch_current(self, old: int | None, new: int | None) -> None:
+        """Repaint the item that was current, and the one that is."""
+        heights = self._column.heights
+        for number in (old, new):
+            if number is not None and number < len(heights):
+                self.changed(heights.start(number), heights[number])
+
+    @override
+    def action_line(self, step: int) -> None:
+        """To the next item, or by a line while the current one goes on beyond the screen."""
+        heights = self._column.heights
+        if not len(heights):
+            return
+        if self.current is None:
+            edge = self.top + (self.view_height - 1 if step < 0 else 0)
+            self._make_current(self._column.at(edge)[0], step)
+            return
+        start = heights.start(self.current)
+        end = start + heights[self.current]
+        if (step > 0 and end > self.top + self.view_height) or (step < 0 and start < self.top):
+            self.scroll_to(y=self.top + step, animate=False, force=True)
+        else:
+            self._make_current(self.current + step, step)
+
+    def _make_current(self, number: int, step: int) -> None:
+        """Make an item current, or the next one in this direction that has lines, and show it."""
+        heights = self._column.heights
+        while 0 <= number < len(heights) and not heights[number]:
+            number += step
+        if not 0 <= number < len(heights):
+            return
+        self.current = number
+        first = heights.start(number)
+        last = first + heights[number] - 1
+        fits = heights[number] <= self.view_height
+        self.show_line(last if (step > 0) is fits else first)
+        if fits:
+            self.show_line(first)
+
+    @override
+    def action_first(self) -> None:
+        """To the first item."""
+        super().action_first()
+        self._make_current(0, 1)
+
+    @override
+    def action_last(self) -> None:
+        """To the end, and follow it; no item is current then."""
+        self.current = None
+        super().action_last()
+
+    def action_open_item(self) -> None:
+        """Open the current item, or close it."""
+        if self.current is not None:
+            self.toggle(self.current)
+
+    def toggle(self, number: int) -> None:
+        """Open an item's details, or close them; its first line stays on the screen."""
+        column = self._column
+        if number >= len(column) or not opens(column.conversation[number]):
+            return
+        column.opened ^= {number}
+        self._anchor = column.at(self.top)
+        self._at_tail = False
+        self._work([number])
+        self.show_line(column.heights.start(number))
+        self._at_tail = self.top >= self.max_scroll_y
+
+    @override
+    def on_click(self, event: events.Click) -> None:
+        """Make the clicked item current; on a call, or on the line of the thinking, open or close it too."""
+        event.stop()
+        if self.is_dragged:
+            return
+        y = event.y - self.gutter.top + self.top
+        if not len(self._column):
+            if 0 <= y < len(self._empty_rows) and self._empty_rows[y][1]:
+                self.post_message(self.Picked(self._empty_rows[y][1]))
+            return
+        if not 0 <= y < self._column.heights.total:
+            return
+        number, inside = self._column.at(y)
+        inside -= self._column.gap(number)
+        if inside < 0:
+            return
+        self.current = number
+        if inside == 0 or (isinstance(self._column.conversation[number], CallItem) and inside == 1):
+            self.toggle(number)
+
+    def action_copy_code(self) -> None:
+        """Copy a block of code of the current answer, else of the last one that has any; once more, the next block."""
+        found = next_code(self._column, self.current, self._copied_code)
+        if found is not None:
+            self._copied_code = found.item, found.place
+            self.post_message(self.CopyAsked(found.what, found.text))
+
+    @property
+    def quick(self) -> Mapping[str, str]:
+        """What one key sends: a question to try where there is nothing yet, else an answer that the model proposes."""
+        return numbered(self._column.conversation.proposed()) if len(self._column) else dict(self._empty.questions)
+
+    def on_key(self, event: events.Key) -> None:
+        """The keys of what may be sent at once."""
+        text = self.quick.get(event.key)
+        if text is not None:
+            event.stop()
+            self.post_message(self.Picked(text))

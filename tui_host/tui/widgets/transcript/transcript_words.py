@@ -1,0 +1,188 @@
+"""The lines of the transcript that are ours: calls, cards, notes, figures. Foreign text in them is cut and made visible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+
+from tui_host.capture.visible import tool_called, tool_name
+from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem
+from tui_host.tui.markdown.line_page import Page
+from tui_host.tui.markdown.markdown_styles import STRONG, Inks
+from tui_host.tui.markdown.wrap import clip
+
+Row = Sequence[Segment]
+
+LONGEST_CARD = 4000
+"""Characters of a provider's words that a card shows; all of them stand in the inspector."""
+PLAIN = Style.null()
+
+
+def mark_of(item: CallItem, inks: Inks) -> tuple[str, Style, str]:
+    """A call's glyph, its ink, and its state in a word (none for a call that went well: its result stands there)."""
+    full, empty, half = inks.glyphs.state
+    match item.state:
+        case "asked":
+            return empty, inks["dim"], "asked"
+        case "waiting":
+            return half, STRONG, "waiting for you"  # a colour would be faint behind the approval, on light ground
+        case "running":
+            return half, inks["accent"], item.progress or "running"
+        case "done":
+            return inks.glyphs.done, inks["string"], ""
+        case "failed" | "rejected" | "invalid":
+            return inks.glyphs.failed, inks["wrong"], item.state
+    return full, inks["dim"], item.state
+
+
+def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) -> list[Row]:
+    """A call in two lines: what was asked and what came back; who decided, and how long it took. Where it is open, that whole."""
+    glyph, ink, word = mark_of(item, inks)
+    more = inks.glyphs.more
+    room = max(4, width - 3)
+    named = tool_name if item.state == "waiting" else tool_called
+    name = clip(named(item.server, item.tool), room, more)
+    result = "" if item.state in {"rejected", "waiting", "asked", "running"} else item.result.strip()
+    tail = f"{word}: {result}" if word and result else word or result
+    room -= cell_len(name) + 1
+    tail = clip(tail, max(12, cell_len(word), room // 2) if item.state != "running" else room, more)
+    arguments = clip(item.sent or item.asked, room - cell_len(tail) - (2 if tail else 0), more)
+    first = [Segment(" ", PLAIN), Segment(f"{glyph} ", ink), Segment(name, STRONG), Segment(" ", PLAIN)]
+    if arguments:
+        first.append(Segment(arguments, inks["dim"]))
+    if tail:
+        first.append(Segment("  ", PLAIN))
+        first.append(Segment(tail, ink if word else PLAIN))
+    rows: list[Row] = [first]
+    time = ""
+    if item.milliseconds > 0 and item.state in {"done", "failed"}:
+        time = f"{f' {inks.glyphs.dot} ' if item.words else ''}{duration(item.milliseconds / 1000)}"
+    if is_open and (item.words or time):
+        rows += _whole_rows(f"{item.words}{time}", width, inks)
+    elif item.words or time:
+        words = clip(item.words, max(8, width - 3 - cell_len(time)), more)
+        rows.append([Segment(clip(f"   {words}{time}", width, more), inks["dim"])])
+    return rows
+
+
+def _whole_rows(words: str, width: int, inks: Inks) -> list[Row]:
+    """What stands below a call, wrapped."""
+    page, edge = Page(max(1, width), inks), Segment("   ", PLAIN)
+    with page.inside(edge, edge):
+        page.text([Segment(words, inks["dim"])])
+    return [list(line.strip) for line in page.lines]
+
+
+def call_text(item: CallItem) -> str:
+    """A call as text for the clipboard."""
+    head = f"{item.server}.{item.tool}" if item.server else item.tool
+    lines = [f"{head} {item.sent or item.asked}".rstrip()]
+    lines += [line for line in (item.words, item.result) if line]
+    return "\n".join(lines)
+
+
+def thinking_rows(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) -> list[Row]:
+    """The one line that stands for the thinking."""
+    dot = inks.glyphs.dot
+    count = len(item.thinking)
+    still = item.state == "streaming" and not item.text
+    words = f" thinking{inks.glyphs.more if still else ''} {dot} {count:,} characters {dot} enter {'closes' if is_open else 'opens'}"
+    return [[Segment(clip(words, width, inks.glyphs.more), inks["dim"])]]
+
+
+MOST_OPTIONS = 9
+"""Answers that a digit can give."""
+ENDS = {
+    "cut": "cut off here",
+    "failed": "failed here",
+}
+
+
+def end_rows(item: AnswerItem, width: int, inks: Inks) -> list[Row]:
+    """How an answer ended, if it did not end well; that a person stopped it is told by a note of its own."""
+    words = ENDS.get(item.state)
+    if words is None:
+        return []
+    return [[Segment(clip(f" {inks.glyphs.failed} {words}", width, inks.glyphs.more), inks["wrong"])]]
+
+
+def numbered(options: Sequence[str]) -> dict[str, str]:
+    """The answers that a model proposes, each by the digit that gives it."""
+    return {str(number): text for number, text in enumerate(options[:MOST_OPTIONS], 1)}
+
+
+def option_rows(options: Sequence[str], width: int, inks: Inks) -> list[Row]:
+    """The answers that a model proposes, each with the key that gives it while the prompt is empty."""
+    rows: list[Row] = [[]]
+    for number, text in numbered(options).items():
+        page = Page(max(1, width - 1), inks)
+        mark = Segment(f" {number}  ", inks["accent"])
+        with page.inside(mark, Segment(" " * len(mark.text), PLAIN)):
+            page.text([Segment(text, PLAIN)])
+        rows += [list(line.strip) for line in page.lines]
+    return rows
+
+
+def card_rows(item: NoteItem, width: int, inks: Inks, again_key: str) -> list[Row]:
+    """An error as a card with the provider's own words."""
+    top_left, top_right, bottom_left, bottom_right, across, _ = inks.glyphs.box
+    side = inks.glyphs.box[5]
+    ink = inks["wrong"]
+    inner = max(1, width - 6)
+    page = Page(inner, inks)
+    cut = len(item.what) - LONGEST_CARD
+    page.text([Segment(item.what[:LONGEST_CARD], PLAIN)])
+    if cut > 0:
+        page.text([Segment(f"{inks.glyphs.more} {cut:,} more characters; the inspector has all", inks["dim"])])
+    for words in (item.where, item.remedy):
+        if words:
+            page.text([Segment(words[:LONGEST_CARD], inks["dim"])])
+    if item.again:
+        page.text([Segment(f"{again_key} tries again", STRONG)])
+    title = f"{across} error "
+    rows: list[Row] = [[Segment(f" {top_left}{title}{across * max(0, inner + 2 - len(title))}{top_right}", ink)]]
+    for line in page.lines:
+        missing = max(0, inner - line.strip.cell_length)
+        rows.append([Segment(f" {side} ", ink), *line.strip, Segment(" " * missing + " ", PLAIN), Segment(side, ink)])
+    rows.append([Segment(f" {bottom_left}{across * (inner + 2)}{bottom_right}", ink)])
+    return rows
+
+
+def note_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
+    """A note in plain lines."""
+    page = Page(max(1, width), inks)
+    parts = [words for words in (item.what, item.where, item.remedy) if words]
+    edge = Segment(f" {inks.glyphs.dot} ", inks["dim"])
+    with page.inside(edge, Segment("   ", PLAIN)):
+        page.text([Segment(f" {inks.glyphs.dot} ".join(parts)[:LONGEST_CARD], inks["dim"])])
+    return [list(line.strip) for line in page.lines]
+
+
+def summary_rows(item: SummaryItem, width: int, inks: Inks) -> list[Row]:
+    """A turn's figures: «612 in · 85 out · 2 calls · 3.6 s · 64 cached». What matters most stands first; what has no room is left out."""
+    calls = f"{item.calls} call{'s' if item.calls != 1 else ''}" if item.calls else ""
+    counted = [_tokens(item.tokens_in, "in"), _tokens(item.tokens_out, "out"), calls, duration(item.seconds)]
+    part_of_them = [_tokens(item.tokens_cached or None, "cached"), _tokens(item.tokens_thinking or None, "thinking")]
+    words = ""
+    for fact in filter(None, (*counted, *part_of_them)):
+        longer = f"{words} {inks.glyphs.dot} {fact}" if words else f" {fact}"
+        if words and cell_len(longer) > width:
+            break
+        words = longer
+    return [[Segment(clip(words, width, inks.glyphs.more), inks["dim"])]]
+
+
+def _tokens(count: int | None, what: str) -> str:
+    return "" if count is None else f"{count:,} {what}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people: «12 ms», «3.6 s», «2 min 5 s»."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
