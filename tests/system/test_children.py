@@ -29,7 +29,7 @@ def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None
         running = terminal.family.look()
         assert sum("tui_host.demo.servers" in words for words in running.values()) == 3
         assert sum("demo-model" in words for words in running.values()) == 1
-        assert sum("guard_process" in words for words in running.values()) == 1
+        assert sum("watchdog" in words for words in running.values()) == 1
         asked = time.monotonic()
         terminal.type("\x11")
         assert terminal.ended() == 0

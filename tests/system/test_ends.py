@@ -55,7 +55,7 @@ def test_a_signal_ends_it_with_its_code_and_puts_the_terminal_back(tmp_path: Pat
 def test_after_sigkill_the_terminal_is_as_it_was(tmp_path: Path) -> None:
     with program(tmp_path) as terminal:
         terminal.until_shown("Ask anything")
-        terminal.until(lambda: any("guard_process" in words for words in terminal.family.look().values()))
+        terminal.until(lambda: any("watchdog" in words for words in terminal.family.look().values()))
         assert not terminal.is_restored()
         terminal.signal(signal.SIGKILL)
         assert terminal.ended() == -signal.SIGKILL
@@ -67,7 +67,7 @@ def test_after_sigkill_the_terminal_is_as_it_was(tmp_path: Path) -> None:
 def test_a_pause_gives_the_terminal_to_the_shell_and_comes_back_as_it_was(tmp_path: Path, number: int) -> None:
     with program(tmp_path) as terminal:
         terminal.until_shown("Ask anything")
-        terminal.until(lambda: any("guard_process" in words for words in terminal.family.look().values()))
+        terminal.until(lambda: any("watchdog" in words for words in terminal.family.look().values()))
         for _ in range(2):
             terminal.signal(number)
             terminal.until(terminal.is_stopped)
@@ -88,7 +88,7 @@ def job(folder: Path) -> Generator[tuple[Terminal, int]]:
     """The program as a job of a shell, and its process id."""
     with program(folder, SHELL, sys.executable, "-m", "tui_host", is_controlling=False) as terminal:
         terminal.until_shown("Ask anything", "ctrl+q quit")
-        terminal.until(lambda: any("guard_process" in words for words in terminal.family.look().values()))
+        terminal.until(lambda: any("watchdog" in words for words in terminal.family.look().values()))
         own = f" {sys.executable} -m tui_host"
         (pid,) = (pid for pid, words in terminal.family.look().items() if words.partition(" ")[2].startswith(own[1:]))
         yield terminal, pid
@@ -136,7 +136,7 @@ def test_where_no_shell_could_bring_it_back_it_is_not_suspended(tmp_path: Path) 
 def test_a_pause_that_is_taken_back_at_once_and_one_while_it_ends_leave_no_screen_behind(tmp_path: Path) -> None:
     with program(tmp_path) as terminal:
         terminal.until_shown("Ask anything")
-        terminal.until(lambda: any("guard_process" in words for words in terminal.family.look().values()))
+        terminal.until(lambda: any("watchdog" in words for words in terminal.family.look().values()))
         for _ in range(3):
             terminal.signal(signal.SIGTSTP)
             terminal.signal(signal.SIGCONT)
@@ -152,7 +152,7 @@ def test_a_pause_that_is_taken_back_at_once_and_one_while_it_ends_leave_no_scree
 def test_a_paused_program_that_is_killed_leaves_the_shells_terminal_alone(tmp_path: Path) -> None:
     with program(tmp_path) as terminal:
         terminal.until_shown("Ask anything")
-        terminal.until(lambda: any("guard_process" in words for words in terminal.family.look().values()))
+        terminal.until(lambda: any("watchdog" in words for words in terminal.family.look().values()))
         terminal.signal(signal.SIGTSTP)
         terminal.until(terminal.is_stopped)
         terminal.settle()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tui_host.guard import watchdog as guard_process
+from tui_host.guard import watchdog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Terminal:
 
     Attributes:
         descriptor: Of the terminal, open for writing as long as the program runs.
-        attributes: Its line discipline, as `guard_process.put_back` takes it.
+        attributes: Its line discipline, as `watchdog.put_back` takes it.
         reset: What undoes the modes that the program sets.
     """
 
@@ -95,7 +95,7 @@ class Guard:
         with suppress(OSError):  # the same
             _stdin(process).close()
         try:
-            process.wait(0.5 if not self._groups else guard_process.PATIENCE + 1)
+            process.wait(0.5 if not self._groups else watchdog.PATIENCE + 1)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -118,7 +118,7 @@ class Guard:
         terminal = self.terminal
         words = () if terminal is None else (str(terminal.descriptor), terminal.attributes, terminal.reset.hex())
         self._process = subprocess.Popen(  # noqa: S603 - our own file
-            [sys.executable, "-I", "-S", str(Path(guard_process.__file__)), *words],
+            [sys.executable, "-I", "-S", str(Path(watchdog.__file__)), *words],
             pass_fds=() if terminal is None else (terminal.descriptor,),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
