@@ -91,7 +91,7 @@ def test_what_was_read_stays_on_the_screen_when_the_rest_cannot_be(tmp_path: Pat
     with program(tmp_path, "-m", "tui_host", "open", str(file), environment={"TMPDIR": str(folder)}) as terminal:
         terminal.until_shown("tools/call #")
         if how == "killed":
-            (reader,) = [pid for pid, words in terminal.family.look().items() if "importing_process" in words]
+            (reader,) = [pid for pid, words in terminal.family.look().items() if "import_process" in words]
             os.kill(reader, signal.SIGKILL)
         elif how == "cut":
             os.truncate(file, 0)
