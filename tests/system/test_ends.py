@@ -38,9 +38,7 @@ def after_the_screen(terminal: Terminal) -> str:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)],
-    ids=["term", "hup", "int"],
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)], ids=["term", "hup", "int"]
 )
 def test_a_signal_ends_it_with_its_code_and_puts_the_terminal_back(tmp_path: Path, number: int, code: int) -> None:
     with program(tmp_path) as terminal:

@@ -28,13 +28,7 @@ def said(app: Running) -> list[str]:
 
 
 async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(app: Running) -> None:
-    screens = {
-        "f1": HelpScreen,
-        "f3": ServersScreen,
-        "f4": ModelScreen,
-        "f5": SessionsScreen,
-        "ctrl+o": RequestScreen,
-    }
+    screens = {"f1": HelpScreen, "f3": ServersScreen, "f4": ModelScreen, "f5": SessionsScreen, "ctrl+o": RequestScreen}
     for key, screen in screens.items():
         await app.press(key)
         assert isinstance(app.app.screen, screen)

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tui.asking import (
-    LONG,
-    Asking,
-    armed,
-    at_once,
-    decide,
-    question,
-    text,
-    verdict,
-    words,
-)
+from tests.tui.asking import LONG, Asking, armed, at_once, decide, question, text, verdict, words
 from tui_host.chat.call_arguments import canonical
 
 

@@ -7,17 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.tui.asking import (
-    HOSTILE,
-    KEY,
-    SCHEMA,
-    Asking,
-    armed,
-    decide,
-    question,
-    text,
-    until_said,
-)
+from tests.tui.asking import HOSTILE, KEY, SCHEMA, Asking, armed, decide, question, text, until_said
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.visible import hidden
 from tui_host.chat.call_arguments import canonical

@@ -9,16 +9,7 @@ import pytest
 from textual import events
 from textual.content import Content
 
-from tests.tui.asking import (
-    Asking,
-    armed,
-    armed_or_writing,
-    at_once,
-    decide,
-    question,
-    text,
-    verdict,
-)
+from tests.tui.asking import Asking, armed, armed_or_writing, at_once, decide, question, text, verdict
 from tui_host.tui.widgets.approval import approval_words as words
 from tui_host.tui.widgets.approval.approval_words import readiness
 from tui_host.tui.widgets.approval.quiet_period import Quiet

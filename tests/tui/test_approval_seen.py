@@ -7,19 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.tui.asking import (
-    HOSTILE,
-    KEY,
-    LONG,
-    SCHEMA,
-    Alone,
-    Asking,
-    armed,
-    decide,
-    question,
-    text,
-    verdict,
-)
+from tests.tui.asking import HOSTILE, KEY, LONG, SCHEMA, Alone, Asking, armed, decide, question, text, verdict
 from tests.tui.waiting import until
 from tui_host.capture.visible import hidden
 from tui_host.chat.policy import CallRequest

@@ -19,13 +19,7 @@ from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
 from tui_host.tui.masks import masked
-from tui_host.tui.widgets.details.wire_tabs import (
-    decision_page,
-    frame_page,
-    headers_page,
-    raw_page,
-    timing_page,
-)
+from tui_host.tui.widgets.details.wire_tabs import decision_page, frame_page, headers_page, raw_page, timing_page
 from tui_host.tui.widgets.pages.detail_page import cut, fitting
 from tui_host.tui.widgets.pages.text_page import TextPage, hex_text, is_text
 

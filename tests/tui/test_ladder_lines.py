@@ -14,14 +14,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.ladder.ladder_lines import (
-    Columns,
-    Told,
-    clock,
-    heading,
-    row_line,
-    short_path,
-)
+from tui_host.tui.widgets.ladder.ladder_lines import Columns, Told, clock, heading, row_line, short_path
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
 

@@ -141,10 +141,7 @@ class Lines:
         if not profiles:
             return []
         entries = [
-            Entry(
-                choice=self._used(name, dot.join(_named(profile)), is_used=name == used),
-                profile=name,
-            )
+            Entry(choice=self._used(name, dot.join(_named(profile)), is_used=name == used), profile=name)
             for name, profile in profiles.items()
         ]
         none = self._used("no profile", "every tool, and no system prompt", is_used=not used)

@@ -132,12 +132,7 @@ class RequestScreen(PageScreen):
     """
 
     def __init__(
-        self,
-        host: Host,
-        session: Session,
-        unsent: str,
-        wires: SessionSource | None,
-        attached: Sequence[Attached] = (),
+        self, host: Host, session: Session, unsent: str, wires: SessionSource | None, attached: Sequence[Attached] = ()
     ) -> None:
         super().__init__()
         self._host = host

@@ -33,9 +33,7 @@ class PageLines(PieceView, SelectingView):
     """A page, drawn where it is seen. Text is scrolled; a tree has a current line that opens and closes."""
 
     HAS_CURSOR = True
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,plus,minus", "fold", "Open or close", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space,plus,minus", "fold", "Open or close", show=False)]
 
     def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(glyphs=glyphs, id=id)

@@ -57,11 +57,7 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
     if heading.new_below:
         words.append(f"{heading.new_below:,} {'' if heading.following else 'new '}below (G)")
     if heading.filter:
-        words += [
-            f"/ {cut(line(heading.filter, 60), 24, glyphs.more)}",
-            kept,
-            "esc clears",
-        ]
+        words += [f"/ {cut(line(heading.filter, 60), 24, glyphs.more)}", kept, "esc clears"]
     else:
         words.append("/ filter")
     while words:

@@ -201,14 +201,7 @@ class _Builder:
                 assert_never(item)
 
     def _flow(
-        self,
-        name: str,
-        source: str,
-        edge: Segment,
-        *,
-        final: bool = True,
-        plain: bool = False,
-        rank: int = 0,
+        self, name: str, source: str, edge: Segment, *, final: bool = True, plain: bool = False, rank: int = 0
     ) -> Flow:
         document = self._document(name, source, final=final, plain=plain)
         inks = self._look.inks

@@ -95,10 +95,7 @@ def thinking_rows(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) ->
 
 MOST_OPTIONS = 9
 """Answers that a digit can give."""
-ENDS = {
-    "cut": "cut off here",
-    "failed": "failed here",
-}
+ENDS = {"cut": "cut off here", "failed": "failed here"}
 
 
 def end_rows(item: AnswerItem, width: int, inks: Inks) -> list[Row]:
