@@ -13,7 +13,7 @@ from tui_host.capture.record import MISSING
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.widgets.details import detail_panel as panel
-from tui_host.tui.widgets.ladder.ladder_header import FilterInput, LadderHeader
+from tui_host.tui.widgets.ladder.ladder_title import FilterInput, LadderHeader
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.page_steps import Steps
 from tui_host.tui.widgets.pages.row_source import InspectorSource

@@ -14,9 +14,8 @@ from textual.widgets import Input
 
 from tests.settings import keyrings
 from tests.tui.app_running import SMALL, Running, fast, running
-from tui_host.tui.screens.key_screen import KeyScreen
+from tui_host.tui.screens.field_screen import KeyScreen, OptionScreen
 from tui_host.tui.screens.model_screen import ModelScreen
-from tui_host.tui.screens.option_screen import OptionScreen
 
 pytestmark = pytest.mark.timeout(180)
 

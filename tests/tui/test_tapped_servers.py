@@ -13,10 +13,9 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Draft, Record
 from tui_host.errors import JSON
 from tui_host.tui.masks import Mask
-from tui_host.tui.screens.foreign_server_detail import flow_of, state_of, told_entries, told_notes
-from tui_host.tui.screens.servers_detail import Parts
+from tui_host.tui.screens.servers_detail import Parts, flow_of, state_of, told_entries, told_notes
 from tui_host.tui.screens.servers_screen import ServersScreen
-from tui_host.tui.sources.tapped_servers import ToldServers
+from tui_host.tui.sources.tapped_servers import TappedServers
 
 
 class Recorded:
@@ -28,7 +27,7 @@ class Recorded:
         self.world = World()
         self.ladder = Ladder("story")
         self.running = {"c"}
-        self.servers = ToldServers(self)
+        self.servers = TappedServers(self)
         self._records: dict[tuple[str, int], Record] = {}
 
     def look(self) -> None:

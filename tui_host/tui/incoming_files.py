@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from tui_host.errors import SettingsError, StoreError, TuiHostError
 from tui_host.opening.import_process import COMMAND, Reached, question, reached
 from tui_host.settings.secrets import listed_environment
-from tui_host.tui.sources.session_sources import ARRIVING
+from tui_host.tui.sources import ARRIVING
 from tui_host.tui.widgets.first_frame import reading_words
 
 if TYPE_CHECKING:
