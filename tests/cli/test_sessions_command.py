@@ -251,7 +251,7 @@ def test_of_a_tap_the_story_that_it_is_part_of_is_shown_and_taken_away(program: 
     assert "Cline: what is one and two? (tap llm example, tap stdio math)\n" in words
     assert "\nUser: what is one and two?\n" in words
     assert " · example/deepseek-chat · cline · 1 turn · 2 requests, 6 frames\n2 taps: " in words
-    assert 'Tool call: math.add {"a": 1, "b": 2}\n  decided in its own host · inferred\n  3\n' in words
+    assert 'Tool call: math.add {"a": 1, "b": 2}\n  approved by its host, not here · inferred\n  3\n' in words
     whole, alone = (program.run("sessions", "export", "last", *more, *place).out for more in ((), ("--alone",)))
     assert [text.count(b'"kind":"link"') > 0 for text in (whole, alone)] == [True, False]
     assert whole.count(b'"wire":"mcp"') + whole.count(b'"wire":"llm"') > alone.count(b"\n")

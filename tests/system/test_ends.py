@@ -127,7 +127,7 @@ def test_where_no_shell_could_bring_it_back_it_is_not_suspended(tmp_path: Path) 
     with program(tmp_path) as terminal:
         terminal.until_shown("Ask anything", "ctrl+q quit")
         terminal.type("/suspend\r")
-        terminal.until_shown("no shell waits here")
+        terminal.until_shown("was not started from a shell")
         assert not terminal.is_stopped()
 
 

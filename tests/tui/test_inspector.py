@@ -23,7 +23,7 @@ from tui_host.tui.widgets.pages.text_page import TextPage
 async def test_before_anything_moved_it_says_what_to_do() -> None:
     app = Inspecting(Wires())
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "Nothing on the wire yet. Ask something" in app.text)
+        await until(pilot, lambda: "Nothing sent yet. Ask something" in app.text)
 
 
 async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:

@@ -91,7 +91,7 @@ def test_every_word_that_a_row_shows_finds_it() -> None:
         ("asks multiply", [3]),
         ("#4", [5, 6]),
         ("12 ms kind:result", [6]),
-        ("server asks", [13]),
+        ("by the server", [13]),
         ("2 lines", [11]),
         ("doubtful: or", [5]),
         ("kind:response events", [3, 8]),

@@ -124,7 +124,11 @@ class TuiHost(App[int]):
     def _first_frame_painted(self) -> None:
         if not self.first_frame.is_set():
             self.first_frame.set()
-            self.run_worker(_load_the_rest(self))
+            self.run_worker(self.load_the_rest)
+
+    async def load_the_rest(self) -> None:
+        """Import and mount what the first frame did without."""
+        await _load_the_rest(self)
 
     def _remember_theme(self, theme: Theme) -> None:
         """Save a newly chosen theme as the default for later starts."""
@@ -458,7 +462,6 @@ def _import(modules: Sequence[str]) -> None:
 
 
 async def _load_the_rest(app: TuiHost) -> None:
-    """Import and mount what the first frame did without; keys take precedence over imports."""
     usual_seconds = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:

@@ -156,6 +156,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_MOVES,
         Key("left,right,h,l,1,2,3,4,5", "left right, h l", _TABS),
         *_OPENING,
+        Key("slash", "/", "filter the list"),
         Key("vertical_line", "|", "as in the list"),
         Key("z", "z", "as in the list"),
         *_SELECTING,
@@ -188,7 +189,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("enter", "enter", "open the session, chat and inspector", "open"),
     ),
     "Help": (
-        Key("1,2,3,4,5,6,7,8,9", "1 2 3 …", "read the document of that number", "documents"),
+        Key("1,2,3,4,5,6,7,8,9", "1 to 9", "read the document of that number", "documents"),
         *_MOVES,
         *_SELECTING,
     ),

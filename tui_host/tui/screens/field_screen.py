@@ -113,10 +113,10 @@ class KeyScreen(FieldScreen):
             self.explain(self._variable(f"{error.what}."))
             return
         if not name:
-            self.explain(self._variable("This system has no keyring, and no key is written into a file."))
+            self.explain(self._variable("This system has no keyring, and keys are never written to a file."))
             return
         self.explain(
-            f"It goes to the system's keyring ({line(name, 60)}), under {SERVICE} and {self._provider.name}; into no file, and"
+            f"The key goes to the system's keyring ({line(name, 60)}), under {SERVICE} and {self._provider.name}; into no file, and"
             f" nowhere but to {self._provider.label or self._provider.name}."
         )
         self.field.display = True
@@ -125,7 +125,7 @@ class KeyScreen(FieldScreen):
     def _variable(self, why: str) -> str:
         variable = self._provider.key_variable
         how = (
-            f"Set the environment variable {variable} and start again."
+            f"Set the environment variable {variable}, then start tui-host again."
             if variable
             else "Write api_key into config.toml."
         )
@@ -137,14 +137,14 @@ class KeyScreen(FieldScreen):
         if text:
             self.run_worker(self._store(text), exclusive=True)
         else:
-            self.complain("there is nothing in the field")
+            self.complain("the field is empty")
 
     async def _store(self, key: str) -> None:
         try:
             await self._host.ready()  # what redacts must know it before it is anywhere
             await self._host.keys.store(self._provider, key)
         except TuiHostError as error:
-            self.complain(f"not kept: {error}")
+            self.complain(f"not saved: {error}")
             return
         self.field.value = ""
         self.action_leave()
@@ -153,13 +153,13 @@ class KeyScreen(FieldScreen):
 
 NOT_SENT = "not sent: the provider's own default"
 WORDS = {
-    "temperature": "How freely it chooses among likely words, a number; 0 is the least.",
-    "top_p": "Of which share of the likely words it chooses, a number up to 1.",
-    "max_tokens": "The most tokens of an answer, thinking included.",
-    "reasoning_effort": "How long it thinks, in the vendor's own words: low, medium, high.",
-    "seed": "A whole number, for the same answer again as far as the provider can.",
-    "stop": 'Texts at which the answer ends, with commas between them; one with a comma or a line end in quotes: "a, b\\n".',
-    "extra_body": "Members of the request's body that the dialect does not know, as a JSON object: they win over its own.",
+    "temperature": "How freely the model chooses among likely words: a number; 0 is the least.",
+    "top_p": "From which share of the likely words the model chooses: a number up to 1.",
+    "max_tokens": "The most tokens an answer may have, thinking included.",
+    "reasoning_effort": "How long the model thinks, in the vendor's words: low, medium, high.",
+    "seed": "A whole number: the same seed gives the same answer, as far as the provider can.",
+    "stop": 'Texts at which the answer ends, separated by commas; quote a text that has a comma or a line end: "a, b\\n".',
+    "extra_body": "More members of the request's body, as a JSON object; they replace members of the same name.",
 }
 
 
@@ -181,7 +181,7 @@ class OptionScreen(FieldScreen):
         value, where = self._configured
         else_ = f"{line(text_of(value), 200)}, {where}" if value is not None else NOT_SENT
         self.say(f"{self._option} for {self._session.model}, this session")
-        self.explain(f"{WORDS[self._option]} Nothing in the field: {else_}.")
+        self.explain(f"{WORDS[self._option]} If the field is empty: {else_}.")
         self.field.value = text_of(value_of(self._session.options, self._option))
         self.field.cursor_position = len(self.field.value)
 

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs
 
 PROTOCOL_WORDS = {
-    "native": "tools go in the field that the provider's API has for them; nothing is added to the prompt",
-    "cline": "Cline's XML: one tool an answer, questions back, an explicit end",
+    "native": "tools go into the API's own field for tools; nothing is added to the prompt",
+    "cline": "Cline's XML: one tool per answer, questions to the user, an explicit end",
     "cherry": "Cherry Studio's <tool_use>: several calls in one answer",
-    "json": "the whole answer is one JSON object, as the official simple chatbot has it",
-    "function": "the same with function and parameters, as in teaching texts",
+    "json": "the whole answer is one JSON object, as in MCP's simple chatbot example",
+    "function": "the same with function and parameters, as in many tutorials",
     "react": "Thought, Action, Action Input, Observation, Final Answer",
     "hermes": "<tool_call> with JSON, as open-weight models are trained on",
-    "hub": "three tools in the place of all: list, inspect, invoke",
+    "hub": "three tools in place of all: list, inspect, invoke",
 }
 """What each tool protocol is; `hub+NAME` is said by its two halves."""
 
@@ -74,7 +74,7 @@ def _origin(host: Host, provider: Provider) -> str | None:
     """Where a provider is known from, in words; None for one that cannot be used as things are."""
     variable, environment = provider.key_variable, host.settings.environment
     if provider.embedded:
-        return "embedded, needs no key"
+        return "built in, needs no key"
     if provider.name in host.keys.stored:
         return "its key is in the keyring"
     if not provider.preset:
@@ -82,7 +82,7 @@ def _origin(host: Host, provider: Provider) -> str | None:
     if variable is not None and environment.get(variable, "").strip():
         return f"{variable} is set"
     answer = host.reported.get(provider.name)
-    return "answers on this machine" if variable is None and answer is not None and answer.error is None else None
+    return "runs on this machine" if variable is None and answer is not None and answer.error is None else None
 
 
 def _named(profile: Profile) -> Iterator[str]:
@@ -128,9 +128,9 @@ class Lines:
             if lacks(self._host, provider):
                 continue  # it has a line of its own, which asks for the key
             if answer is not None and answer.error is not None:
-                bare.append(self._bare(provider, self._mask(f"cannot be asked: {_short(answer.error)}")))
+                bare.append(self._bare(provider, self._mask(f"does not answer: {_short(answer.error)}")))
             elif not names:
-                bare.append(self._bare(provider, f"{origin}; type its model's name"))
+                bare.append(self._bare(provider, f"{origin}; type the name of a model"))
         if self._session.model not in found:
             found = {self._session.model: "chosen by name"} | found
         return [self._model(ref, origin) for ref, origin in found.items()] + bare
@@ -151,7 +151,7 @@ class Lines:
             Entry(choice=self._used(name, dot.join(_named(profile)), is_used=name == used), profile=name)
             for name, profile in profiles.items()
         ]
-        none = self._used("no profile", "every tool, and no system prompt", is_used=not used)
+        none = self._used("no profile", "all tools, no system prompt", is_used=not used)
         return [*entries, Entry(choice=none, profile="")]
 
     def protocols(self) -> list[Entry]:
@@ -179,7 +179,7 @@ class Lines:
             by_key = on_wire is not None and on_wire != value_of(sent, name)
             note = "for this session" if own is not None else where or NOT_SENT
             if by_key:
-                note = "as extra_body or another key of the vendor's says"
+                note = "set by extra_body or a vendor's own key"
             elif name in unsent:
                 note = f"not sent: {unsent[name]}"
             value = text_of(on_wire)
@@ -207,19 +207,19 @@ class Lines:
         """The presets that could be used, if only there were a key."""
         for provider in self._host.settings.providers.values():
             if lacks(self._host, provider):
-                note = f"{provider.label}: {provider.key_variable} is not set; enter asks for the key"
+                note = f"{provider.label}: {provider.key_variable} is not set; press enter to type the key"
                 yield Entry(choice=Choice(words=f"{provider.name}/", mark=" ", note=note), keyless=provider.name)
 
     def stored(self) -> Iterator[Entry]:
         """The keys that can be forgotten."""
         for name in sorted(self._host.keys.stored):
-            choice = Choice(words=f"forget the key of {name}", mark=" ", note="in the system's keyring")
+            choice = Choice(words=f"delete the key of {name}", mark=" ", note="in the system's keyring")
             yield Entry(choice=choice, forget=name)
 
 
 _MORE = (
-    "Another provider: choose it, and its key is asked for; or set the key in the environment (OPENAI_API_KEY, …), "
-    "or write it into config.toml."
+    "For another provider, choose it and type its key, set the key in the environment (OPENAI_API_KEY, …), or write it into"
+    " config.toml."
 )
 
 
@@ -228,7 +228,7 @@ class ModelScreen(ChoiceScreen):
 
     HEADING = "Model, tool protocol, profile"
     PLACE = "Model"
-    PLACEHOLDER = "filter, or a whole PROVIDER/MODEL"
+    PLACEHOLDER = "filter, or type PROVIDER/MODEL"
 
     def __init__(self, host: Host, session: Session, typed: str = "") -> None:
         super().__init__()
@@ -292,7 +292,7 @@ class ModelScreen(ChoiceScreen):
         self._listed = listed
         self.choices.show(
             [entry.choice for entry in listed],
-            empty="No model here is called so. Write PROVIDER/MODEL whole, with a provider that is configured.",
+            empty="No model has this name. Type PROVIDER/MODEL in full, with a configured provider.",
             current=place,
         )
 
@@ -315,7 +315,7 @@ class ModelScreen(ChoiceScreen):
     def on_input_submitted(self) -> None:
         """Take the current one."""
         if self.choices.cursor is None:
-            self.notify("write PROVIDER/MODEL, with a provider that is configured", severity="error", markup=False)
+            self.notify("type PROVIDER/MODEL, with a configured provider", severity="error", markup=False)
         else:
             self._take(self.choices.cursor)
 
@@ -410,10 +410,10 @@ class ModelScreen(ChoiceScreen):
         try:
             await self._host.keys.forget(provider)
         except TuiHostError as error:
-            self.notify(line(f"not forgotten: {error}", 300), severity="error", markup=False)
+            self.notify(line(f"not deleted: {error}", 300), severity="error", markup=False)
             return
         self._host.reported.pop(provider.name, None)
-        self.notify(f"the key of {provider.name} is forgotten", markup=False)
+        self.notify(f"the key of {provider.name} was deleted", markup=False)
         self._show()
 
     def _remember(self, choices: Mapping[str, str | None]) -> None:
@@ -422,7 +422,7 @@ class ModelScreen(ChoiceScreen):
         try:
             save_state(self._host.settings, choices)
         except TuiHostError as error:
-            words = f"taken until the program ends, but not remembered: {error}"
+            words = f"used until the program ends, but not saved: {error}"
             self.app.notify(line(words, 300), severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
         self.action_leave()
 
@@ -432,4 +432,4 @@ def _fixed(settings: Settings) -> str:
     names = " and ".join(name for name in ("model", "protocol", "profile") if name in settings.fixed)
     if not names or settings.config_file is None:
         return ""
-    return f"{line(settings.config_file.name, 40)} sets {names}: another choice holds until the program ends.\n"
+    return f"{line(settings.config_file.name, 40)} sets {names}; another choice lasts until the program ends.\n"

@@ -94,9 +94,9 @@ def notes_of(status: ServerStatus, mask: Mask) -> list[str]:
     """What stands above all: how it is, and what a person can do about it."""
     notices = [f"notice: {line(mask(notice), 400)}" for notice in status.notices]
     if status.state == "failed":
-        return ["r connects again", *notices]
+        return ["r reconnects", *notices]
     reason = f": {line(mask(status.detail), 600)}" if status.detail else ""
-    remedy = ["r connects it"] if status.state in {"stopped", "disabled"} else []
+    remedy = ["r connects"] if status.state in {"stopped", "disabled"} else []
     return [f"{status.state}{reason}", *remedy, *notices]
 
 
@@ -224,7 +224,7 @@ def _tool(tool: Tool, mask: Mask) -> Entry:
         parts.append(Entry(key="output", label="output schema", text=lambda: mask(spelled(tool.output_schema))))
     if tool.annotations:
         hints = mask(", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations))
-        parts.append(Entry(key="annotations", label=f"the server says: {hints}", text=lambda: hints))
+        parts.append(Entry(key="annotations", label=f"the server claims: {hints}", text=lambda: hints))
     problem = tool.problem is not None
     return Entry(
         key=tool.name,
@@ -276,7 +276,7 @@ def spelled(value: JSON) -> str:
 
 STATES: dict[State, str] = {"ready": "live", "stopped": "ended"}
 """What a server that is looked at from outside is said to be."""
-READ_ONLY = "Another host's server: it can be looked at, and no more."
+READ_ONLY = "This server belongs to another host; you can only look at it."
 _LISTED = {
     "resources": ("resources", "uri"),
     "resourceTemplates": ("templates", "uriTemplate"),
@@ -318,7 +318,7 @@ def told_entries(told: TappedServer, flow: Flow, parts: Parts, mask: Mask) -> Se
     offered = mapping(told.status.capabilities)
     missed = [name for name in _ASKED if name not in told.listed and name in offered]
     if missed:
-        lists.append(fact("not asked for", ", ".join(missed)))
+        lists.append(fact("not requested", ", ".join(missed)))
     return [*entries, *parts.of(told.status, flow, lists)]
 
 

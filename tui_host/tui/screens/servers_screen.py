@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 OWN = "your own"
 """The heading above them, where those of another host stand there too."""
-NONE_TOLD = "none was recorded"
+NONE_TOLD = "none recorded"
 _STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "failed": "failed"}
 _BESIDE = 76
 """Columns that it takes to have the list beside what is known of the chosen server."""

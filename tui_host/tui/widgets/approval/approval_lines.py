@@ -283,7 +283,7 @@ class ApprovalFace:
             return words.REASON_KEYS
         keys = words.KEYS
         if self.current is not None and self.current.later:
-            keys = tuple(key.replace("all that remain", "all of these") for key in keys)
+            keys = tuple(key.replace("all remaining", "all of these") for key in keys)
         own = {self._panel, *self._panel.walk_children()}
         if any(widget not in own for widget in self._panel.screen.focus_chain):
             return keys

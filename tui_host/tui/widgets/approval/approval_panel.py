@@ -199,7 +199,7 @@ class Approval(Container, can_focus=True):
     def _tell_ready(self) -> None:
         """Say whether keys decide; look again when they will."""
         if not self.has_focus:
-            tab = "" if self._face.field is not None else "tab comes back to decide"
+            tab = "" if self._face.field is not None else "tab goes back to decide"
             self.border_subtitle = Content(tab)
             return
         wait = self._quiet.armed_at - time.monotonic()
@@ -254,11 +254,11 @@ class Approval(Container, can_focus=True):
             return None
         if self._face.shows_description:
             self.action_description()
-            self._ask(question, "These are the arguments; decide again.")
+            self._ask(question, "These are the arguments. Now decide again.")
             return None
         if (question.request.call, self._face.arguments_of(question)) not in self._face.seen:
             below = self._face.arguments.below
-            self._ask(question, f"{below} lines were not seen: here is the end. Decide again.")
+            self._ask(question, f"You hadn't seen {below} lines. Here is the end; now decide again.")
             self._face.arguments.action_last()
             return None
         return question
@@ -271,17 +271,17 @@ class Approval(Container, can_focus=True):
             self._ask(self._next())
 
     def action_all(self) -> None:
-        """Approve all that remain, if each was seen to its end; else go to the first that was not."""
+        """Approve all remaining, if each was seen to its end; else go to the first that was not."""
         question = self._may_approve()
         if question is None:
             return
         left = [other for other in self._face.questions if other.open]
         for other in left:
             if (other.request.call, self._face.arguments_of(other)) not in self._face.seen:
-                self._ask(other, "This one was not seen to its end. Y again, once it was.")
+                self._ask(other, "You haven't seen all of this call yet. Scroll to its end, then press Y.")
                 return
         for other in left:
-            other.approve(how="approved with all that remained", edited=self._face.edits.get(other.request.call))
+            other.approve(how="approved with all remaining calls", edited=self._face.edits.get(other.request.call))
         self._ask(self._next())
 
     def action_session(self) -> None:
@@ -294,7 +294,7 @@ class Approval(Container, can_focus=True):
             name = words.name_of(question.request.tool)
             self._ask(
                 question,
-                f"A again: every call of {name}, as it is defined now, runs unasked for the rest of this session.",
+                f"Press A again to run every call of {name}, as defined now, without asking for the rest of this session.",
             )
             self._asked_session = True
             return
@@ -318,7 +318,7 @@ class Approval(Container, can_focus=True):
 
     def action_because(self) -> None:
         """Ask for a reason."""
-        self._open(self._face.reason, "", "Why not? The model is told.")
+        self._open(self._face.reason, "", "Why not? The model will read this.")
 
     def action_edit(self) -> None:
         """Edit the arguments."""
@@ -360,7 +360,7 @@ class Approval(Container, can_focus=True):
         """A complaint holds for what it was made about; its line stays, so that nothing jumps under the writing hand."""
         if self._has_complained and event.text_area is self._face.editor:
             self._has_complained = False
-            self._face.message = "enter checks it again"
+            self._face.message = "press enter to check again"
             self._face.arrange()
 
     def _take_edit(self, question: Question, text: str) -> bool:

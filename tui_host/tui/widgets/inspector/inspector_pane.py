@@ -33,7 +33,7 @@ _LOW = 8
 _OTHER_LANES: dict[Lane, tuple[Lane, ...]] = {"llm": ("mcp", "host"), "mcp": ("llm", "host"), "host": ("mcp", "llm")}
 _ROOM = 9
 """Lines below which the list and a detail take turns."""
-_NO_MATCH = "No row matches the filter. Escape takes it away."
+_NO_MATCH = "No row matches the filter. Press escape to clear it."
 
 
 def relative_of(source: InspectorSource, row: Row) -> Row | None:
@@ -105,7 +105,7 @@ class Inspector(Container):
         self.ladder = LadderView(describe, glyphs=glyphs, id="inspector-ladder")
         self.details = (
             Detail(glyphs=glyphs, empty="No row is selected.", id="inspector-selected"),
-            Detail(glyphs=glyphs, empty="No relative on the other wire yet.", id="inspector-relative"),
+            Detail(glyphs=glyphs, empty="No related row in the other lane yet.", id="inspector-relative"),
         )
         self._source: InspectorSource | None = None
         self._told: tuple[InspectorSource, int, int | None] | None = None
@@ -291,9 +291,8 @@ class Inspector(Container):
     # The filter.
 
     def action_filter(self) -> None:
-        """Open the filter, if the list has the focus."""
-        if self.ladder.has_focus:
-            self._filter.open(self.ladder.filter_text)
+        """Open the filter."""
+        self._filter.open(self.ladder.filter_text)
 
     def on_input_changed(self, message: Input.Changed) -> None:
         """Filter while it is typed."""

@@ -189,7 +189,7 @@ def _frame(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
     else:
         pieces = [(f"{line(row.method or 'frame', WORDS)}{number}", "what")]
         if row.rpc_id and not row.outward:
-            pieces.append(("  the server asks", "words"))
+            pieces.append(("  asked by the server", "words"))
         if row.words:
             pieces.append((f"  {line(row.words, WORDS)}", "words"))
     pieces += _times(row, "", glyphs)

@@ -31,12 +31,12 @@ def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Pa
     """The parts of the row's body."""
     dialect = source.dialect(row)
     if dialect is None:
-        return TextPage("parts", "The dialect of this exchange is not known: see Raw.", form="plain")
+        return TextPage("parts", "Unknown dialect; see Raw.", form="plain")
     if row.missing:
         return TextPage("parts", missing_words(row), form="plain")
     body = yield from reading(source, row)
     if len(body.data) > MOST:
-        return TextPage("parts", f"{len(body.data):,} bytes are too many to take apart: see Raw.", form="plain")
+        return TextPage("parts", f"{len(body.data):,} bytes are too many to analyse; see Raw.", form="plain")
     if row.kind == "request":
         return (yield from _request_page(source, row, body, dialect, flipped))
     return (yield from _response_page(source, row, body, dialect, flipped))
@@ -54,7 +54,7 @@ def outline_of(
         return now, None
     body = yield from reading(source, before)
     earlier = dialect.outline(body.data, names)
-    yield "compared with the request before"
+    yield "compared with the previous request"
     return now, compare(earlier, now) if earlier is not None else None
 
 
@@ -64,7 +64,7 @@ def outline_of(
 def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
     outline, comparison = yield from outline_of(source, row, body, dialect)
     if outline is None:
-        return TextPage("parts", "This body is no JSON object: see Raw.", form="plain")
+        return TextPage("parts", "The body is not a JSON object; see Raw.", form="plain")
     marks = marks_of(source, row)
     yield "marked"
     drawing = _Drawing(outline, comparison, body, marks, source.user)
@@ -72,7 +72,7 @@ def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialec
     if comparison is not None:
         entries += [_gone(part) for part in comparison.removed]
     first = "the first request of its conversation" if source.has_talks else "the first request"
-    since = f"since the request before: {comparison.words}" if comparison is not None else first
+    since = f"since the previous request: {comparison.words}" if comparison is not None else first
     tokens = sum(part.tokens for part in outline.parts)
     size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
     return TreePage("parts of the request", entries, flipped=flipped, notes=[size, since, *put_in(marks)])
@@ -161,21 +161,21 @@ def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Diale
         entries.append(Entry(key="stop", label=f"stop: {fold.stop}{vendor}"))
     if fold.unreadable:
         entries.append(
-            Entry(key="unreadable", label=f"{fold.unreadable:,} events could not be read: see Events", style="failed")
+            Entry(key="unreadable", label=f"{fold.unreadable:,} events could not be read; see Events", style="failed")
         )
     if fold.has_calls_left_out:
-        label = f"more than {len(fold.calls)} calls were asked for: the rest is left out, see Events"
+        label = f"more than {len(fold.calls)} calls were requested; the rest is in Events"
         entries.append(Entry(key="left out", label=label, style="failed"))
     if fold.failure:
         entries.append(Entry(key="failure", label=f"error: {fold.failure}", style="failed", text=lambda: fold.failure))
-    state = "so far" if row.state == "open" else "folded out of the events"
-    return TreePage("the response, folded", entries, flipped=flipped, notes=[state], empty="nothing was said yet")
+    state = "so far" if row.state == "open" else "assembled from the events"
+    return TreePage("the response, assembled", entries, flipped=flipped, notes=[state], empty="nothing received yet")
 
 
 def _list_page(body: Body, dialect: Dialect) -> Page:
     names = dialect.models(body.data)
     if not names:
-        return TextPage("parts", "This is no answer of a model, and no list of models: see Raw.", form="plain")
+        return TextPage("parts", "Neither a model's answer nor a list of models; see Raw.", form="plain")
     shown = masked("\n".join(line(name, 200) for name in names), body.redacted)
     return TextPage("list", f"models: {len(names):,}\n\n{shown}", form="plain")
 
@@ -188,7 +188,7 @@ def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> 
     for start in range(0, len(body.data), PIECE):
         for event in decoder.feed(body.data[start : start + PIECE]):
             fold.add(event)
-        yield f"{start:,} of {len(body.data):,} bytes folded"
+        yield f"{start:,} of {len(body.data):,} bytes read"
     if row.state != "open":
         for event in decoder.finish():
             fold.add(event)
@@ -272,7 +272,7 @@ def put_in(marks: Iterable[Link]) -> Iterator[str]:
         if mark.relation in {"injected", "profile"}:
             who = "the tool protocol" if mark.relation == "injected" else mark.words
             sizes[who] += (mark.span.end or 0) - mark.span.start
-    return (f"put in by {who}: {size:,} bytes, marked «put in» below" for who, size in sizes.items())
+    return (f"added by {who}: {size:,} bytes, marked «added» below" for who, size in sizes.items())
 
 
 def origin_of(part: Part, marks: Sequence[Link]) -> str:
@@ -295,14 +295,14 @@ def within(part: Part, marks: Sequence[Link], body: Body) -> tuple[Entry, ...]:
 def _piece(mark: Link, body: Body) -> Entry:
     start, end = mark.span.start, mark.span.end or mark.span.start
     is_told = mark.relation == "told"
-    label = f"tells the result of {_called(mark)}  {mark.words}" if is_told else mark.words
+    label = f"the result of {_called(mark)}  {mark.words}" if is_told else mark.words
     if mark.relation == "profile":
         label = f"the system prompt of {label}"
     return Entry(
         key=f"{mark.relation}/{start}",
         label=masked(label, body.redacted),
         figures=(f"{end - start:,}",),
-        mark="result" if is_told else "put in",
+        mark="result" if is_told else "added",
         note=_bytes(start, end),
         text=lambda: masked(_json_text(body.data[start:end]), body.redacted),
         style="what",
@@ -325,7 +325,9 @@ def read_out(marks: Iterable[Link], body: Body, *, has_calls: bool) -> list[Entr
         pieces = mark.span.pieces(body.data)
         size = sum(len(piece) for piece in pieces)
         label = (
-            f"became the call  {_called(mark)} {mark.words}" if is_call else f"made up behind the call  {mark.words}"
+            f"became the call  {_called(mark)} {mark.words}"
+            if is_call
+            else f"text after the call, left out  {mark.words}"
         )
         entries.append(
             Entry(

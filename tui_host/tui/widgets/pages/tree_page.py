@@ -19,7 +19,7 @@ from tui_host.tui.widgets.pages.detail_page import Page, cut, padded
 from tui_host.tui.widgets.pages.text_page import Form, TextPage, wrapped
 
 MOST_ROWS = 2000
-"""Lines that an opened entry shows; the rest is in Raw."""
+"""Lines that an opened entry shows; see Raw for the rest."""
 _LABEL = 400
 
 
@@ -264,7 +264,7 @@ class TreePage(Page):
             return self._line(shown)
         pad = [(" " * self._body_indent(shown.depth), "")]
         if offset > MOST_ROWS:
-            return [*pad, ("the rest is in Raw", "note")]
+            return [*pad, ("see Raw for the rest", "note")]
         return [*pad, *body.draw(offset - 1)]
 
     def _line(self, shown: _Shown) -> list[Piece]:

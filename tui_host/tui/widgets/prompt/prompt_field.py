@@ -310,7 +310,7 @@ class Prompt(KeysInOrder, TextArea):
             return
         text = self._pastes.opened(self.document[row][start:end])
         if text is None:
-            self.notify("This paste is too large to be opened here. It is sent whole.", markup=False)
+            self.notify("This paste is too large to open here. All of it will be sent.", markup=False)
             return
         self.history.checkpoint()
         self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
@@ -356,7 +356,7 @@ class Prompt(KeysInOrder, TextArea):
             self._complete()
             return
         if self._attaching.reading:
-            self.notify("A file is still being read; enter again sends it.", markup=False, timeout=3)
+            self.notify("A file is still being read. Press enter again to send.", markup=False, timeout=3)
             return
         text = self.message()
         if not text:
@@ -412,7 +412,7 @@ class Prompt(KeysInOrder, TextArea):
         if words or text.count("\n") > 1:
             words.append("ctrl+u clears")
         if files := len(self.attached):
-            words = [f"{files} file{'s' * (files > 1)} attached", "backspace takes a mark away", *words]
+            words = [f"{files} file{'s' * (files > 1)} attached", "backspace removes a mark", *words]
         self.border_subtitle = "  ".join(words)
 
     def _complete(self) -> None:
