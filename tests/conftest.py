@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,25 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
         return 0
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     return min(max(2 * cores, 2), 8)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the gate run some of the exhaustive tests at each commit, others at the next."""
+    parser.addoption(
+        "--exhaustive-tenth",
+        metavar="SEED",
+        help="run a tenth of the exhaustive tests, chosen by SEED (the gate takes the commit's hash), and no others",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tenth of the exhaustive tests that `--exhaustive-tenth` chooses. The same seed chooses the same tests on any machine."""
+    seed = config.getoption("exhaustive_tenth")
+    if seed is None:
+        return
+    chosen = [item for item in items if zlib.crc32(f"{seed} {item.nodeid}".encode("utf-8", "replace")) % 10 == 0]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
 
 
 def pytest_collection_finish() -> None:

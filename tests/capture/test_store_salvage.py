@@ -21,6 +21,7 @@ from tests.capture.test_store_sessions import FIRST, SECOND, save
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.database_file import doubted
+from tui_host.capture.store.migrations import MIGRATIONS, NEWEST
 from tui_host.capture.store.store import Store
 from tui_host.errors import SettingsError, StoreError
 
@@ -132,10 +133,11 @@ def test_the_tables_of_calls_are_made_again_from_the_records(tmp_path: Path) -> 
 
 
 def test_a_damaged_file_of_an_older_form_is_carried_over_into_the_newest(tmp_path: Path) -> None:
-    path = kept(1, tmp_path)
-    spoil(path, *pages_of(path, "sessions_by_update", "leaf"))
+    path = kept(3, tmp_path)
+    spoil(path, *pages_of(path, "links_by_call", "leaf"))
 
-    store = Store.open(path)
+    store = Store.open(path, migrations={**MIGRATIONS, NEWEST + 1: ("CREATE TABLE later (id INTEGER)",)})
+    assert store.read("SELECT * FROM later") == []
     out = told(store)
     store.close()
 
@@ -176,7 +178,7 @@ def test_a_file_of_whose_tables_not_even_the_names_are_text_is_set_aside_and_tol
     path, notices = tmp_path / "tui-host.db", list[str]()
     Store.open(path).close()
     data = path.read_bytes()
-    named, made = b"tablesessionssessions", b'CREATE TABLE "sessions"'
+    named, made = b"tablesessionssessions", b"CREATE TABLE sessions "
     assert data.count(named) == data.count(made) == 1
     path.write_bytes(data.replace(named, named.replace(b"s", b"\xff")).replace(made, made.replace(b"A", b"B")))
     Store.open(path, notices=notices).close()

@@ -333,11 +333,13 @@ def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Program
         assert b"the oldest" not in place.files()
 
 
-def test_a_file_of_an_older_form_is_brought_up_to_date_and_listed(program: Programs, tmp_path: Path) -> None:
+def test_a_file_of_an_early_form_is_set_aside_and_told(program: Programs, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(0o700)
-    restore((GOLDEN / "store-1.sql").read_text(encoding="utf-8"), tmp_path / "data" / "tui-host.db")
+    early = (GOLDEN / "store-3.sql").read_text(encoding="utf-8").replace("user_version = 3", "user_version = 2")
+    restore(early, tmp_path / "data" / "tui-host.db")
 
     listed = program.run("sessions", "list", "--data-dir", tmp_path / "data")
 
-    assert [row.split()[0] for row in listed.text.splitlines()] == ["ID", SESSION]
-    assert list((tmp_path / "data").glob("tui-host.db.form1-*")) != []
+    (aside,) = (tmp_path / "data").glob("tui-host.db.form2-*")
+    assert SESSION not in listed.text
+    assert f"set aside as {aside.name}" in listed.err

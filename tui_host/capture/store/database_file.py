@@ -1,15 +1,14 @@
-"""The database's file: made private, checked, set aside where it is damaged, brought to the newest form."""
+"""Open the database's file: make it private, check it, set a damaged or too old one aside, bring it to the newest form."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from tui_host.capture.store.disk_space import Room
-from tui_host.capture.store.migrations import MIGRATIONS
+from tui_host.capture.store.migrations import NEWEST, Migrations
 from tui_host.capture.store.process_lock import Lock, alone, remove_left_behind
 from tui_host.capture.store.salvage import salvage
 from tui_host.capture.store.schema_version import (
@@ -30,6 +29,9 @@ from tui_host.settings.paths import ensure_private_dir
 
 CHECKED_UP_TO = 4 << 20
 """Bytes up to which a file is checked whole at each start; a larger one where something was wrong with it before."""
+
+_UNFINISHED = frozenset((sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY))
+"""The process that wrote the file was killed: SQLite undoes its last transaction once the file is opened for writing."""
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
@@ -67,7 +69,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
     connection = connect(path, uri=uri)
     try:
-        refuse_foreign(path, connection, len(MIGRATIONS))
+        refuse_foreign(path, connection, NEWEST)
         refuse_older(path, connection)
     except BaseException:
         connection.close()
@@ -76,7 +78,7 @@ def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
 
 
 def open_to_write(
-    path: Path, room: Room, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
+    path: Path, room: Room, connect: Connect, migrations: Migrations, notices: list[str]
 ) -> tuple[sqlite3.Connection, Lock]:
     """The database, ready to be written, and this process's lock. A damaged one is set aside, what can be read of it carried over.
 
@@ -106,16 +108,34 @@ def open_to_write(
     return connection, lock
 
 
-def _ready(
-    path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
-) -> tuple[sqlite3.Connection, Lock]:
+def _ready(path: Path, connect: Connect, migrations: Migrations, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
     """The database looked at and opened, and this process's lock: on a full disk even these need some room."""
     if _is_damaged(path, migrations):
         with alone(path):  # another process may have seen it at the same time
             if _is_damaged(path, migrations):
                 notices.append(_begin_anew(path, migrations))
+    old_form = _form_too_old(path, migrations)
+    if old_form:
+        with alone(path):
+            if _form_too_old(path, migrations):
+                fresh = path.with_name(path.name + ".new")
+                make_private(fresh)
+                aside = _set_aside(path, fresh, f"form{old_form}")
+                notices.append(f"the database of an early version was set aside as {aside.name}, and a new one begun")
     connection = _open(path, connect, migrations, notices)
     return connection, _lock(path, connection, notices)
+
+
+def _form_too_old(path: Path, migrations: Migrations) -> int:
+    """Return the form of a file that this version cannot bring up to date, 0 for any other file."""
+    with closing(connect(path, uri=f"{path.absolute().as_uri()}?mode=ro")) as connection:
+        try:
+            version = version_of(connection)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode in _UNFINISHED:
+                return 0
+            raise
+    return version if 0 < version < min(migrations) else 0
 
 
 def _lock(path: Path, connection: sqlite3.Connection, notices: list[str]) -> Lock:
@@ -190,13 +210,9 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _set_aside(path: Path, fresh: Path) -> Path:
-    """Put another database in the place of one that is damaged; nothing in that one is deleted.
-
-    Returns:
-        Where the damaged one is now.
-    """
-    aside = path.with_name(f"{path.name}.damaged-{stamp()}")
+def _set_aside(path: Path, fresh: Path, reason: str) -> Path:
+    """Put a fresh database in the place of one that cannot be used, and return the path to which that one was moved."""
+    aside = path.with_name(f"{path.name}.{reason}-{stamp()}")
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     try:
         aside.hardlink_to(path)  # so that there is one in its place at any moment
@@ -223,7 +239,7 @@ def _make_folder_private(folder: Path, notices: list[str]) -> None:
         notices.append(f"others could write in the data folder, {folder}: from now on only you can")
 
 
-def _is_damaged(path: Path, migrations: Sequence[Sequence[str]]) -> bool:
+def _is_damaged(path: Path, migrations: Migrations) -> bool:
     """Whether it cannot be used; what is newer or another program's is refused before that is asked.
 
     Nothing may write in what is damaged: not even what stands in its log.
@@ -231,13 +247,13 @@ def _is_damaged(path: Path, migrations: Sequence[Sequence[str]]) -> bool:
     try:
         connection = connect(path, uri=f"{path.absolute().as_uri()}?mode=ro")
         try:
-            refuse_foreign(path, connection, len(migrations))
+            refuse_foreign(path, connection, max(migrations))
             return not _is_sound(path, connection)
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode in {sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY}:
-            return False  # who wrote it was killed: SQLite takes back what that one had begun when it is opened to be written
+        if error.sqlite_errorcode in _UNFINISHED:
+            return False
         if is_damage(error):
             return True
         raise
@@ -252,7 +268,7 @@ def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
     return found == "ok"
 
 
-def _begin_anew(path: Path, migrations: Sequence[Sequence[str]]) -> str:
+def _begin_anew(path: Path, migrations: Migrations) -> str:
     """Set the damaged database aside, and put in its place a new one with what could be read; what a person is told."""
     fresh = path.with_name(path.name + ".salvaged")
     try:
@@ -260,13 +276,13 @@ def _begin_anew(path: Path, migrations: Sequence[Sequence[str]]) -> str:
         if carried.is_nothing:  # also where it could not be made: a new one begins with nothing
             fresh.unlink()
             make_private(fresh)
-        aside = _set_aside(path, fresh)
+        aside = _set_aside(path, fresh, "damaged")
     finally:
         fresh.unlink(missing_ok=True)
     return f"the database was damaged: it was set aside as {aside.name}, and a new one begun; {carried.words}"
 
 
-def _open(path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]) -> sqlite3.Connection:
+def _open(path: Path, connect: Connect, migrations: Migrations, notices: list[str]) -> sqlite3.Connection:
     connection = connect(path)
     try:
         if version_of(connection) == 0:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from operator import lt
 from pathlib import Path
 
-from tui_host.capture.store.migrations import MIGRATIONS
-from tui_host.capture.store.schema_2 import DECISIONS_OF_RECORDS, LINKS_OF_RECORDS
+from tui_host.capture.store.migrations import MIGRATIONS, Migrations
 from tui_host.capture.store.schema_version import connect, damaged_text, make_private, migrate_once, version_of
 from tui_host.capture.store.store_faults import is_damage
 
@@ -22,6 +21,25 @@ AT_ONCE = 512
 """Rows copied in one statement, while all is well."""
 _LAST = (1 << 63) - 1
 
+_SAID = "json(CASE WHEN json_valid(CAST(data AS TEXT)) THEN CAST(data AS TEXT) ELSE '{}' END)"
+_DECISIONS = f"""
+    INSERT OR IGNORE INTO decisions
+    SELECT record, session, turn, call, json_extract(said, '$.server'), json_extract(said, '$.tool'),
+        json_extract(said, '$.decision'), json_extract(said, '$.by')
+    FROM (
+        SELECT records.key AS record, session, turn, call, {_SAID} AS said
+        FROM records JOIN places ON places.key = place WHERE kind = 'decision'
+    )
+    """  # noqa: S608 - constants alone
+_LINKS = f"""
+    INSERT OR IGNORE INTO links
+    SELECT record, session, json_extract(said, '$.call'), json_extract(said, '$.relation'),
+        json_extract(said, '$.span.exchange'), json_extract(said, '$.known')
+    FROM (
+        SELECT records.key AS record, session, {_SAID} AS said
+        FROM records JOIN places ON places.key = place WHERE kind = 'link'
+    )
+    """  # noqa: S608 - constants alone
 _MENDED = (
     """
     INSERT INTO captures (key, id, kind, started, ended, pid)
@@ -39,8 +57,8 @@ _MENDED = (
     "UPDATE records SET base = NULL WHERE base NOT IN (SELECT key FROM records)",  # it says itself that it is damaged
     "DELETE FROM decisions WHERE record NOT IN (SELECT key FROM records)",
     "DELETE FROM links WHERE record NOT IN (SELECT key FROM records)",
-    DECISIONS_OF_RECORDS.replace("INSERT", "INSERT OR IGNORE", 1),
-    LINKS_OF_RECORDS.replace("INSERT", "INSERT OR IGNORE", 1),
+    _DECISIONS,
+    _LINKS,
     """
     INSERT OR IGNORE INTO sessions (id, title, created, updated, turns, source, model, protocol, draft)
     SELECT session, 'salvaged', now, now, max(turn), 'chat', '', 'native', ''
@@ -86,7 +104,7 @@ class Carried:
         return f"{self.sessions:,} sessions and {self.records:,} records could be read, and are in the new one"
 
 
-def salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> Carried:
+def salvage(damaged: Path, fresh: Path, migrations: Migrations = MIGRATIONS) -> Carried:
     """Make a new database of what can be read of a damaged one. Blocks as long as copying takes.
 
     Args:
@@ -100,7 +118,7 @@ def salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]] = MI
     return carried
 
 
-def _salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]], how: str) -> Carried:
+def _salvage(damaged: Path, fresh: Path, migrations: Migrations, how: str) -> Carried:
     fresh.unlink(missing_ok=True)
     make_private(fresh)
     try:
@@ -117,18 +135,18 @@ def _salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]], ho
         return Carried(fault=str(error))
 
 
-def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> Carried:
+def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations: Migrations) -> Carried:
     source.text_factory = damaged_text
     source.execute("PRAGMA cell_size_check = ON")
     form = version_of(source)
     for pragma in ("auto_vacuum = INCREMENTAL", "synchronous = OFF", "foreign_keys = OFF"):
         target.execute(f"PRAGMA {pragma}")
-    migrate_once(target, migrations[:form])
+    migrate_once(target, {number: statements for number, statements in migrations.items() if number <= form})
     for (table,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         target.execute("BEGIN")
         _Table(source, target, table).copy()
         target.execute("COMMIT")
-    while version_of(target) < len(migrations):
+    while version_of(target) < max(migrations):
         migrate_once(target, migrations)
     target.execute("BEGIN")
     for statement in _MENDED:

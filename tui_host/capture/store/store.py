@@ -20,7 +20,7 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.answer_runs import SPAN
 from tui_host.capture.store.database_file import Whereabouts, connect_to_read, doubt, open_to_write
 from tui_host.capture.store.disk_space import Room
-from tui_host.capture.store.migrations import MIGRATIONS, SEQ_BITS
+from tui_host.capture.store.migrations import MIGRATIONS, SEQ_BITS, Migrations
 from tui_host.capture.store.pending_records import Source
 from tui_host.capture.store.process_lock import Lock, is_live
 from tui_host.capture.store.record_rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
@@ -80,7 +80,7 @@ class Store:
         path: Path,
         *,
         retry_seconds: float = 5.0,
-        migrations: Sequence[Sequence[str]] = MIGRATIONS,
+        migrations: Migrations = MIGRATIONS,
         connect: Connect = connect,
         notices: list[str] | None = None,
     ) -> Store:

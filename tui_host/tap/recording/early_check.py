@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from tui_host.capture.store.migrations import APPLICATION_ID, MIGRATIONS
+from tui_host.capture.store.migrations import APPLICATION_ID, NEWEST
 from tui_host.settings.paths import DATABASE, data_dir
 
 ROOM = 64 << 20
@@ -74,4 +74,4 @@ def _is_ours(path: Path) -> bool:
         header = file.read(_HEADER)
     version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
     # Both are 0 while the first who opened it is the only one: the header is then still elsewhere.
-    return header.startswith(_MAGIC) and version <= len(MIGRATIONS) and application in {0, APPLICATION_ID}
+    return header.startswith(_MAGIC) and version <= NEWEST and application in {0, APPLICATION_ID}
