@@ -6,30 +6,20 @@ What a body is, its first byte says: services do not always send what was asked 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.http.sse import SseDecoder, SseEvent
 from tui_host.capture.json.spans import read_json
 from tui_host.errors import JSON
 from tui_host.llm.events import (
-    CallArguments,
-    CallStarted,
     Failed,
     ModelEvent,
-    Stopped,
-    TextDelta,
-    ThinkingDelta,
     Unreadable,
 )
 from tui_host.llm.provider_faults import fault_in
-from tui_host.llm.textless_events import WORDLESS, is_wordless
 
 Framing: TypeAlias = Literal["sse", "lines"]
-
-Mend: TypeAlias = Callable[[bytes], tuple[bytes, bool] | None]
-"""What an event says that was cut off, as one that can be read, and whether what a model wrote is all there; None if it says nothing."""
 
 _SHOWN = 500
 _SHORT = 32
@@ -38,10 +28,6 @@ _STRUCTURE = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
 """What a JSON text is built of, as far as it matters for where its elements end; escapes in strings are stepped over."""
 _OPENED = re.compile(rb"\{[ \t\r]*")
 """So begins the only line of an object, or the first one of an object that is written for eyes."""
-_BEGUN = re.compile(rb"\s*(?:e|ev|eve|even|event|d|da|dat|data)(?!\w)")
-"""An event that is cut off before what it says."""
-_PART = re.compile(rb"\s*(?:\{|\.{3}|\xe2\x80\xa6|\Z)")
-"""So begins what is left of one that was an object; what else cannot be read is what services send beside these, as a ping."""
 _ELEMENT = 2
 """How deep the elements of a list are."""
 
@@ -80,16 +66,12 @@ class BodyDecoder:
         reading: The dialect's.
         content_type: As announced; shown where nothing can be read, not taken at its word.
         framing: How the dialect streams.
-
-    Attributes:
-        mend: Of what whoever wrote it down is known to have cut: mends its events. None where all that came is here.
     """
 
     def __init__(self, reading: Reading, content_type: str = "", framing: Framing = "sse") -> None:
         self._reading = reading
         self._content_type = content_type
         self._framing: Framing = framing
-        self.mend: Mend | None = None
         self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
         self._kept = bytearray()  # the body, of forms that are read at the end; else its beginning
         self._size = 0
@@ -114,51 +96,20 @@ class BodyDecoder:
             return []
         found: list[ModelEvent] = []
         for event in self._splitter.feed(data):
-            found += self._read(event) if event.kind == "event" else self._strange(event)
+            found += self._read(event)
         return found
-
-    def _read(self, event: SseEvent) -> list[ModelEvent]:
-        """One event of the stream, which may be cut off: what it says, and then that it is. What is whole is read as it is, once."""
-        data, start, end = event.data, event.start, event.end
-        if self.mend is None or _is_json(data.decode("utf-8", "replace")):
-            return self._reading.data(data, start, end)
-        mended = self.mend(data)
-        if mended is None:
-            is_cut = _PART.match(data) is not None and event.event not in WORDLESS
-            found = self._reading.data(data, start, end)
-            return [replace(each, is_cut=is_cut) if isinstance(each, Unreadable) else each for each in found]
-        said = [each for each in self._reading.data(mended[0], start, end) if not _is_nameless(each)]
-        has_words = any(isinstance(each, TextDelta | ThinkingDelta | CallArguments) for each in said)
-        has_gap = has_words or not is_wordless(read_json(mended[0]), event.event)
-        cut = Unreadable(reason="an event is cut off", start=start, end=end, is_cut=has_gap)
-        return said if mended[1] and has_words else [*said, cut]
-
-    def _whole(self) -> list[ModelEvent]:
-        body = bytes(self._kept)
-        mended = None if self.mend is None or _is_json(body) else self.mend(body.strip())
-        if mended is None:
-            return self._reading.whole(body) + self._reading.end(self._size)
-        read = self._reading.whole(mended[0])
-        if _tells_no_error(mended[0]) and any(isinstance(each, Failed) and not each.vendor for each in read):
-            self._reading.has_failed = False  # that there is no answer in it: what would be one is cut off
-            read = [each for each in read if not isinstance(each, Failed)]
-        said = [*read, *self._reading.end(self._size)]
-        cut = Unreadable(reason="the answer is cut off", start=self._size, end=self._size, is_cut=True)
-        ends = [replace(each, stop="cut") for each in said if isinstance(each, Stopped)]
-        return [*(each for each in said if not isinstance(each, Stopped) and not _is_nameless(each)), cut, *ends]
 
     def finish(self) -> list[ModelEvent]:
         """What the end of the body adds."""
         found: list[ModelEvent] = []
         if self._form == "whole" or (self._form == "unknown" and b"{" in self._kept):
-            return self._whole()
+            return self._reading.whole(bytes(self._kept)) + self._reading.end(self._size)
         if self._form == "page":
             found.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}", ""))
         elif self._form == "stream":
             for event in self._splitter.finish():
-                is_whole = event.kind == "event"
-                found += self._read(event) if is_whole else self._strange(event)
-            if self._reading.is_strange and self.mend is None:
+                found += self._read(event)
+            if self._reading.is_strange:
                 kind = f" ({self._content_type})" if self._content_type else ""
                 found.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}", ""))
         return found + self._reading.end(self._size)
@@ -181,16 +132,14 @@ class BodyDecoder:
         self._reading.has_failed = True
         return Failed(message=words, vendor=vendor, start=0, end=self._size)
 
-    def _strange(self, event: SseEvent) -> list[ModelEvent]:
-        is_cut = self.mend is not None
+    def _read(self, event: SseEvent) -> list[ModelEvent]:
+        """Read one piece of the stream: an event, the last one where it is cut off, or what stands between events."""
+        if event.kind == "event":
+            return self._reading.data(event.data, event.start, event.end)
         if event.kind == "cut":
-            said = self._read(event) if is_cut and event.data else []
-            reason = "the last event is cut off"
-            return [*said, Unreadable(reason=reason, start=event.start, end=event.end, is_cut=is_cut)]
+            return [Unreadable(reason="the last event is cut off", start=event.start, end=event.end)]
         if event.kind == "other":
             self._reading.has_other = True
-            if is_cut and _BEGUN.match(event.data):
-                return [Unreadable(reason="an event is cut off", start=event.start, end=event.end, is_cut=True)]
             return self._outside(event)
         return []
 
@@ -205,17 +154,6 @@ class BodyDecoder:
         self._reading.has_failed = True
         words, vendor = fault
         return [Failed(message=words or "an error without a word", vendor=vendor, start=event.start, end=event.end)]
-
-
-def _is_nameless(event: ModelEvent) -> bool:
-    """Whether it begins a call of which its name was cut off: nobody knows what is called."""
-    return isinstance(event, CallStarted) and not event.name
-
-
-def _tells_no_error(body: bytes) -> bool:
-    """Whether a body that can be read has no error of the provider in it, nor the beginning of one."""
-    value = read_json(body)
-    return fault_in(value) is None and not (isinstance(value, Mapping) and value.get("error") is not None)
 
 
 def _is_json(data: bytes | str) -> bool:
