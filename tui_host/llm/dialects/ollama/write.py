@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
-from tui_host.llm.dialects.dialect import Target, Window, WireRequest
-from tui_host.llm.dialects.model_lists import names_in
+from tui_host.llm.dialects.dialect import Target, Window, WireRequest, names_in
 from tui_host.llm.dialects.ollama.outline import outline_of
 from tui_host.llm.dialects.ollama.read import OllamaReading
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
-from tui_host.llm.dialects.dialect import Target, WireRequest
-from tui_host.llm.dialects.model_lists import names_in
+from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
 from tui_host.llm.dialects.openai.outline import outline_of
 from tui_host.llm.dialects.openai.read import ECHOED, OpenAIReading
 from tui_host.llm.dialects.openai_service import AZURE, HEADERS, LONGEST_ID, credential_headers, image_url, path_of
