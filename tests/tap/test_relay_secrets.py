@@ -8,8 +8,9 @@ from hashlib import sha256
 import anyio
 import pytest
 
+from tests.capture.codings import coded
 from tests.tap.relaying import PATIENCE, Kept, answer, peer, relaying, request
-from tui_host.capture.content_codings import coded, decoder
+from tui_host.capture.content_codings import decoder
 from tui_host.capture.exports.jsonl_export import record_line
 from tui_host.capture.http.exchange_end import read_ending
 

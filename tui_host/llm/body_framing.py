@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 from tui_host.llm.events import (
     CallArguments,

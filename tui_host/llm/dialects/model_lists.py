@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 
 

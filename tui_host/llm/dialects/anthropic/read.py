@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from tui_host.capture.json.spans import Node, read_json, spans
+from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
 from tui_host.llm.body_framing import is_done, read_object
 from tui_host.llm.dialects.anthropic.blocks import Block, OpenBlocks

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import count_of
 from tui_host.llm.messages import Stop, Usage

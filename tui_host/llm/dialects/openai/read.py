@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tui_host.capture.json.spans import read_json, spans
+from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
 from tui_host.llm.body_framing import is_done, read_object
 from tui_host.llm.dialects.openai.calls import Calls
