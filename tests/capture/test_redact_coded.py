@@ -253,3 +253,12 @@ def test_of_a_body_with_a_fault_no_secret_is_kept(fault: str, size: int) -> None
     stream, as_it_came, decoded = kept_of(pieces_of(bytes(body), size), "gzip")
     assert not [text for text in (*readable(as_it_came), decoded) if KEY in text]
     assert stream.left_out
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_all_that_is_decoded_comes_at_once_however_much_is_fed(coding: str) -> None:
+    sent = coded(NOISE, coding)
+    body = decoder(coding)
+    first = body.feed(sent[:-1000])
+    assert len(first) > len(NOISE) - (1 << 18)
+    assert first + body.feed(sent[-1000:]) == NOISE

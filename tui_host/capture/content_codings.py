@@ -161,8 +161,6 @@ class _Zlib:
 class _BrotliDecompressor(Protocol):
     def process(self, data: bytes, /, output_buffer_limit: int) -> bytes: ...
 
-    def can_accept_more_data(self) -> bool: ...
-
     def is_finished(self) -> bool: ...
 
 
@@ -181,11 +179,15 @@ class _Brotli:
         if self._inner.is_finished():
             self.behind += len(data.lstrip(b"\0"))
         pieces: list[bytes] = []
-        while (data or not self._inner.can_accept_more_data()) and not self._inner.is_finished():
+        while (
+            not self._inner.is_finished()
+        ):  # the library gives out a part at once, and does not say that there is more
             try:
                 piece = self._inner.process(data, output_buffer_limit=self._bound.room())
             except self._broken as error:
                 raise CodingError("the compressed body is broken") from error
+            if not piece and not data:
+                break
             self._bound.given(len(piece))
             pieces.append(piece)
             data = b""

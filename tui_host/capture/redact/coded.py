@@ -87,7 +87,7 @@ class CodedStream:
         self.left_out += self._coded.inner.left_out
         if self._coded.is_cut_in_block:
             self.left_out += self._coded.undecoded
-        if found or self.left_out or self.decoded_from:
+        if self._coded.has_secret or self.left_out or self.decoded_from:
             rest, in_rest = self._pass_decoded(found)
             return first + rest, in_first + in_rest
         return first + bytes(self._held), in_first
@@ -131,7 +131,7 @@ class CodedStream:
         self._waiting.append(kept)
         if read < len(data):
             return self._end(len(data) - read, coded, found)
-        if found or coded.inner.left_out or self.decoded_from or len(self._held) > self._held_limit:
+        if coded.has_secret or coded.inner.left_out or self.decoded_from or len(self._held) > self._held_limit:
             return self._pass_decoded(found)
         passing = coded.certain(len(self._held), len(data))
         if passing == len(self._held):
@@ -172,6 +172,7 @@ class _CodedBody:
         inner: Redacts the decoded bytes, which may be coded once more.
         has_decoded: Whether anything was decoded.
         undecoded: Coded bytes that came since something was decoded last.
+        has_secret: Whether a secret was found, in the coded or the decoded bytes.
     """
 
     def __init__(self, coding: str, redactor: BodyRedactor, depth: int) -> None:
@@ -179,6 +180,7 @@ class _CodedBody:
         self.inner = CodedStream(redactor, None, depth=depth - 1)
         self.has_decoded = False
         self.undecoded = 0
+        self.has_secret = False
         self._decoder: Decoder = _Utf16(coding) if coding.startswith("utf-16") else decoder(coding)
         self._raw = redactor.stream_by_value()
         self._comes_in_blocks = "zstd" in codings_of(coding)
@@ -197,7 +199,7 @@ class _CodedBody:
 
     def feed(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...], int]:
         """Return the redacted text, what was taken out, and how many of the bytes could be decoded."""
-        raw, found = self._raw.feed(data)
+        raw, in_raw = self._raw.feed(data)
         text: list[bytes] = []
         read = 0
         try:
@@ -212,13 +214,15 @@ class _CodedBody:
         self.has_decoded = self.has_decoded or bool(decoded)
         self.undecoded = 0 if decoded else self.undecoded + len(data)
         kept, in_text = self.inner.feed(decoded)
+        self.has_secret = self.has_secret or bool(in_raw) or bool(in_text)
         self._open += len(data) - len(raw) + len(decoded) - len(kept)
-        return kept, found + in_text, read
+        return kept, in_text, read
 
     def flush(self) -> Kept:
         """Return the rest of the redacted text."""
         kept, found = self.inner.flush()
-        return kept, self._raw.flush()[1] + found
+        self.has_secret = self.has_secret or bool(found) or bool(self._raw.flush()[1])
+        return kept, found
 
     def certain(self, size: int, last: int) -> int:
         """Return how many of `size` coded bytes have no secret in them, where `last` of them came last and none was found so far."""
