@@ -129,7 +129,7 @@ def _content(item: dict[str, object], name: str) -> tuple[str, tuple[str, ...]]:
     if text := text_at(item, name):
         return text, ()
     parts = objects_at(item, name)
-    texts = [text_at(part, "text") for part in parts if part.get("type") in {"input_text", "output_text"}]
+    texts = [text_at(part, "text") for part in parts if part.get("type") in ("input_text", "output_text")]
     images = tuple(picture_at(part.get("image_url")) for part in parts if part.get("type") == "input_image")
     return "\n".join(texts), images
 
