@@ -152,15 +152,3 @@ class OneObserver:
 
     def announced(self, observer: Observer, url: str) -> None:
         """No endpoints are announced here."""
-
-    def named(self, connection: str) -> Observer:
-        """The one there is: none has a name here."""
-        del connection
-        return self._observer
-
-    def state(self) -> bytes:
-        """Nothing is known."""
-        return b""
-
-    def restore(self, state: bytes) -> None:
-        """Nothing was known."""
