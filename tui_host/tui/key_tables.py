@@ -187,6 +187,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("", "letters", "search titles and messages", "search"),
         *_CHOOSING,
         Key("enter", "enter", "open the session, chat and inspector", "open"),
+        Key("ctrl+l", "ctrl+l", "join a tap to the story above it, or part it from its story", "join or part a tap"),
     ),
     "Help": (
         Key("1,2,3,4,5,6,7,8,9", "1 to 9", "read the document of that number", "documents"),
