@@ -1,4 +1,4 @@
-"""What is selected of a document, in characters of its source: so it stays on its text while more comes and lines wrap anew."""
+"""Selections in a document, as characters of the source: stable while the source grows and lines wrap anew."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tui_host.tui.markdown.wrap import character_at
 
 
 def range_at(document: Document, line: int, cell: int) -> Range:
-    """The source of the character at a cell; an empty range before a line's text, behind it, and on a line without text."""
+    """Return the source range of the character at a cell; empty before and behind a line's text."""
     number, inside, lines = document.lines_at(line)
     trace = document.trace(number)
     if inside >= len(lines):
@@ -36,7 +36,7 @@ def range_at(document: Document, line: int, cell: int) -> Range:
 
 
 def _place_at(trace: Trace, run: Run, cell: int) -> Range | None:
-    """The places of what is drawn at a cell; None behind the run."""
+    """Return the places of the character at a cell; None behind the run."""
     found = character_at(_text(trace, run), cell - run.x)
     return None if found is None else (run.place + found[0], run.place + found[1])
 
@@ -46,7 +46,7 @@ def _text(trace: Trace, run: Run) -> str:
 
 
 def cells_in(document: Document, line: int, selected: Range) -> tuple[int, int] | None:
-    """Which cells of a line are selected."""
+    """Return the selected cells of a line."""
     number, inside, lines = document.lines_at(line)
     if inside >= len(lines) or not lines[inside].runs:
         return None
@@ -81,12 +81,12 @@ def point_of(document: Document, offset: int) -> tuple[int, int]:
 
 
 def word_at(document: Document, line: int, cell: int) -> Range | None:
-    """The word at a cell, or the one character that is none."""
+    """Return the word at a cell, or a single non-word character."""
     return _around(document, line, cell, whole=False)
 
 
 def text_at(document: Document, line: int, cell: int) -> Range | None:
-    """The paragraph, cell or line of code at a cell, with the marks that its first line begins with."""
+    """Return the paragraph, table cell or code line at a cell, with markers at the beginning of the first line."""
     return _around(document, line, cell, whole=True)
 
 
@@ -108,7 +108,7 @@ def _around(document: Document, line: int, cell: int, *, whole: bool) -> Range |
 
 
 def copied(document: Document, selected: Range) -> str:
-    """The source of what is selected; markup that it cuts through is opened and closed. It ends with no line end."""
+    """Return the source of the selection, with cut markup opened and closed. Never ends with a line end."""
     source = document.source
     first, last = max(0, selected[0]), min(selected[1], len(source))
     if not document.is_text:
@@ -158,13 +158,13 @@ def _balanced(source: str, selected: Range, around: list[Wrap], inside: list[Wra
 
 
 def _begin_of_line(source: str, trace: Trace, first: int) -> int:
-    """Before the marks that a line begins with, where nothing of it is drawn before this character."""
+    """Return the beginning of the line if only markers stand before `first`, else `first`."""
     begin = source.rfind("\n", 0, first) + 1
     return first if any(begin <= start < first for start, _ in trace.ranges) else begin
 
 
 def _own_lines(source: str, trace: Trace, first: int, last: int) -> str:
-    """Lines of code without what stands before them in a list or a quote."""
+    """Return code lines without the indentation of a list or quote around them."""
     starts = sorted({start for start, end in trace.ranges if first <= start < last and end > start})
     kept: list[str] = []
     place = first

@@ -1,4 +1,4 @@
-"""The servers: each one's state, version, capabilities, tools, frames and standard error. Above one's own those of a session from elsewhere."""
+"""The servers: state, version, capabilities, tools, frames and standard error; for a tapped session, the tapped servers first."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class _Listed:
 
 
 class ServersScreen(PageScreen):
-    """The list, and what is known of the chosen server: beside it, or below it where it is narrow.
+    """The list, and details of the chosen server beside or below the list.
 
     Args:
         host: Whose servers.
@@ -129,14 +129,14 @@ class ServersScreen(PageScreen):
 
     @override
     def on_resize(self, event: events.Resize) -> None:
-        """Put the list where there is room; the base's own handler is called too."""
+        """Put the list beside or above the details. Textual also calls the base class's handler."""
         body = self.query_one(".page-body")
         body.set_class(event.size.width < _BESIDE, "-below")
         body.set_class(event.size.width >= _WIDE, "-wide")
         body.set_class(event.size.height < LOW, "-low")
 
     def look(self) -> None:
-        """Take in what is new."""
+        """Show the news."""
         if not self._is_up:
             return
         recorder = self._host.recorder
@@ -158,7 +158,7 @@ class ServersScreen(PageScreen):
         self._show()
 
     def _lines(self) -> Sequence[_Listed]:
-        """Those of the session on screen, then one's own; a heading above each where there are both."""
+        """Return the servers of the session on screen, then the person's own, with headings if both exist."""
         pool, servers = self._host.pool, self._servers
         own = [_Listed(status) for status in (pool.statuses() if pool is not None else ())]
         if servers is None:
@@ -202,7 +202,7 @@ class ServersScreen(PageScreen):
         return listed[number] if number is not None and number < len(listed) else None
 
     def _show(self) -> None:
-        """Tell what is known of the chosen server, where it is not told yet; costs a look at two numbers otherwise."""
+        """Show the details of the chosen server if anything changed; otherwise compares two numbers."""
         chosen, view = self._chosen, self.query_one(PageLines)
         if chosen is None or chosen.status is None or view.view_width <= 0:
             return
@@ -230,13 +230,13 @@ class ServersScreen(PageScreen):
         return TreePage(status.name, entries, flipped=flipped, failed=failed, notes=notes)
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        """Show the other server."""
+        """Show the chosen server."""
         if isinstance(event.view, ChoiceList):
             self._is_chosen = True
             self._show()
 
     def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
-        """Go from the server to what is known of it."""
+        """Move the focus to the details."""
         if isinstance(event.view, ChoiceList):
             self._is_chosen = True
             self.query_one(PageLines).focus()
@@ -255,7 +255,7 @@ class ServersScreen(PageScreen):
             self._host.pool.stop(name)
 
     def _own(self) -> str:
-        """The chosen server's name, if it is one's own; of another one it is said that nothing can be done."""
+        """Return the chosen server's name; for a tapped server, say that nothing can be done and return an empty string."""
         chosen, self._is_chosen = self._chosen, True
         if chosen is not None and chosen.told is not None:
             self.notify(READ_ONLY, markup=False, timeout=4)
@@ -263,5 +263,4 @@ class ServersScreen(PageScreen):
 
 
 def _key(listed: _Listed) -> tuple[bool, str]:
-    """Names a line, whatever is known of it."""
     return listed.told is not None, "" if listed.status is None else listed.status.name

@@ -1,4 +1,4 @@
-"""What taps recorded of another host, for chat and inspector: followed while they run, several of the same time as one story."""
+"""Records of taps of another host, for chat and inspector: followed live, simultaneous taps as one story."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NEVER_SAID = "No messages passed while this host was tapped."
 
 
 class TapSource(SessionSource):
-    """The rows and bytes of one story, which begins anew in the session's conversation. It is read in a thread of its own.
+    """The rows and bytes of a story, read in a thread. The session's conversation begins anew.
 
     Attributes:
         no_model: What stands in the chat where nothing was asked of a model.
@@ -95,7 +95,7 @@ class TapSource(SessionSource):
         self.is_settled = not self._read_on(following) and not following.pieces and self._told.is_whole
 
     def _read_on(self, following: Following) -> bool:
-        """Have read what is new, if something may be; whether that goes on."""
+        """Start reading if there may be news; whether reading goes on."""
         try:
             if self._reading is not None:
                 if not self._reading.done():
@@ -114,7 +114,7 @@ class TapSource(SessionSource):
         return True
 
     def _take(self, piece: Piece) -> None:
-        """Show what was read."""
+        """Show a piece of the story."""
         told, session = piece.told, self._session
         for record in piece.records:
             if record.draft.kind == "link":
@@ -152,7 +152,7 @@ class TapSource(SessionSource):
     @property
     @override
     def foreign(self) -> str:
-        """Whose session it is, and whether it goes on."""
+        """The hosts of the story, and whether the story goes on."""
         of = self._whose
         how = "" if self._is_behind else ", followed" if self.live else ", tapped"
         return f"{of}{how}: read only"
@@ -200,7 +200,7 @@ class TapSource(SessionSource):
 
 
 class TapFileSource(TapSource):
-    """What taps recorded and a file brought here: nothing more comes to it, and nothing can be tapped besides."""
+    """A story imported from a file: no more records come, and nothing else can be tapped."""
 
     read_only = FROM_FILE
     no_model = nothing_said = never_said = NO_CHAT

@@ -1,4 +1,4 @@
-"""What stands behind what it holds, and is seen only where that leaves room: painted as one line for all of them."""
+"""Backgrounds of containers, painted as one line for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the approval shows: the calls that wait, the arguments of one of them whole, and what each key would do."""
+"""The approval's content: waiting calls, the arguments of one call, and the keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tui_host.tui.widgets.lines.line_view import LineView
 
 
 class Arguments(LineView, can_focus=False):
-    """A text folded at the width. The approval keeps the focus and moves it. Once at its end it stays there."""
+    """The arguments, folded at the width. The approval keeps the focus and scrolls them."""
 
     FOLLOWS = True
     DEFAULT_CSS = """
@@ -46,7 +46,7 @@ class Arguments(LineView, can_focus=False):
         self._folded: tuple[str, int] | None = None
 
     def show(self, text: str) -> None:
-        """Show a text from its beginning."""
+        """Show a text from the beginning."""
         self._text = text
         self._at_tail = False
         self._fold()
@@ -61,7 +61,7 @@ class Arguments(LineView, can_focus=False):
 
     @property
     def below(self) -> int:
-        """Lines that are not on the screen yet, below it."""
+        """The number of lines below the visible part."""
         return max(0, len(self._lines) - self.top - self.view_height)
 
     @override
@@ -93,7 +93,7 @@ SMALLEST_WIDTH = 26
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Lines that each part of the approval gets.
+    """Lines for each part of the approval.
 
     Attributes:
         lines: By part: `calls`, `description`, `arguments`, `message`, `keys`.
@@ -191,16 +191,16 @@ class ApprovalFace:
 
     @property
     def field(self) -> Field | None:
-        """The field that is open; None if none is."""
+        """The open field; None if both are closed."""
         return next((field for field in (self.editor, self.reason) if field.is_open), None)
 
     @property
     def is_readable(self) -> bool:
-        """Whether there is room to see what would be approved."""
+        """Whether there is room to see the call to approve."""
         return self._room is not None and self._room.is_enough
 
     def arguments_of(self, question: Question) -> bytes:
-        """The arguments that would be sent, edited or not."""
+        """Return the arguments to send, edited or not."""
         return self.edits.get(question.request.call, question.request.arguments)
 
     def draw(self) -> None:
@@ -276,7 +276,7 @@ class ApprovalFace:
         return words.call_rows([other.request.tool for other in left], told, current, width, self._glyphs.more)
 
     def _working_keys(self) -> Sequence[str]:
-        """What a key does now: in a field other things than before a question, and `tab` only where there is elsewhere."""
+        """Return the keys that work now, with their effects."""
         if self.editor.is_open:
             return words.EDITOR_KEYS
         if self.reason.is_open:
@@ -292,7 +292,7 @@ class ApprovalFace:
     def _say(
         self, part: Static, rows: Sequence[str], count: int, look: Callable[[Sequence[str]], Content] = words.plain
     ) -> None:
-        """Show so many lines; a mark stands where more are hidden."""
+        """Show `count` rows of a part, with a mark where more are hidden."""
         shown = list(rows[:count])
         if len(rows) > count > 0:
             shown[-1] = clip(f"{shown[-1]} ", max(1, self._panel.content_region.width - 1), "") + self._glyphs.more
@@ -311,7 +311,7 @@ class ApprovalFace:
         self._panel.call_after_refresh(self.note_seen)
 
     def note_seen(self) -> None:
-        """After a paint: whether the end of the arguments is on the screen, and whether the keys are still those."""
+        """Record after a paint whether the end of the arguments was visible, and update the keys."""
         question = self.current
         if question is not None and self._panel.is_attached and tuple(self._working_keys()) != self._told_keys:
             self.arrange()  # the inspector was laid out in the same paint: there is somewhere to look around now

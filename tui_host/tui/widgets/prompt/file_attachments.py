@@ -1,4 +1,4 @@
-"""What `@` and a dropped file do in the prompt: offer names, read what was chosen, put a mark for it. All reading is in threads."""
+"""Attaching files by `@` or by dropping: suggest names, read chosen files in threads, insert marks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Place(Protocol):
 
 
 class Attaching:
-    """The files of one prompt. Only what a person typed, picked or dropped there, and then chose, is ever read.
+    """The attachments of a prompt. Only files chosen by the person are ever read.
 
     Attributes:
         marks: The files that were read, by their marks.
@@ -54,7 +54,7 @@ class Attaching:
         self._place = place
 
     def take_word(self, before: str) -> bool:
-        """Look for what an `@` at the end of this text may mean; False if there is none."""
+        """Suggest files for an `@` at the end of a text; False without an `@`."""
         from tui_host.tui.widgets.prompt.file_names import WORD
 
         found = WORD.search(before)
@@ -72,7 +72,7 @@ class Attaching:
             self._place.offer(found, "files")
 
     def take_paste(self, pasted: str, written: str) -> None:
-        """Offer the files that a pasted text names.
+        """Suggest the files named by a pasted text.
 
         Args:
             pasted: The text as it came.
@@ -90,7 +90,7 @@ class Attaching:
             self._place.offer([(f"attach {together(paths)}", "tab attaches; enter sends the path as text")], "drop")
 
     def chosen(self, what: Literal["files", "drop"], name: str) -> None:
-        """The person has chosen: go into a folder, or read what is to be attached."""
+        """Enter the chosen folder, or read the chosen files."""
         from tui_host.tui.widgets.prompt.file_names import WORD, written
 
         if what == "drop":
@@ -110,7 +110,7 @@ class Attaching:
         self._prompt.run_worker(self._attach(paths, word), group=READING)
 
     async def _attach(self, paths: Sequence[str], word: str) -> None:
-        """Read the files; their marks come in the place of what named them. What cannot be sent is said, and nothing changes."""
+        """Read files, and insert their marks; report files that cannot be sent."""
         from tui_host.chat.attachments import check_together, read_attached
 
         prompt = self._prompt
