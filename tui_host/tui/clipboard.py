@@ -42,11 +42,11 @@ def send(app: Terminal, what: str, text: str) -> None:
     """Send a text to the terminal's clipboard, and notify the person of its size."""
     shown = visible(text)  # what is pasted elsewhere must not act there
     app.copy_to_clipboard(shown)
-    said = f"{what}: {len(text):,} characters sent to the terminal's clipboard"
+    notice = f"{what}: {len(text):,} characters sent to the terminal's clipboard"
     if count := hidden(text):
-        said += f", {count} hidden ones written as codes"
+        notice += f", {count} hidden ones written as codes"
     if text.endswith("\n"):
-        said += ", with a line end"
+        notice += ", with a line end"
     if len(shown.encode()) > MUCH:
-        said += "; some terminals accept no more than 74 kB"
-    app.notify(said, markup=False, timeout=3)
+        notice += "; some terminals accept no more than 74 kB"
+    app.notify(notice, markup=False, timeout=3)

@@ -183,17 +183,17 @@ class Incoming:
         before, looks = (-1, -1), 0
         while app.session.id == self._id and looks < STILL_LOOKS:
             await asyncio.sleep(LOOK_SECONDS)
-            source, told = None if app.main is None else app.main.source, app.session.conversation
+            source, conversation = None if app.main is None else app.main.source, app.session.conversation
             if isinstance(source, ArrivingSource) and source.live:
                 source.break_off(str(self.broken))
             if source is None or source.live:
                 continue
-            now = len(source.ladder.rows), len(told)
+            now = len(source.ladder.rows), len(conversation)
             looks, before = looks + 1 if now == before else 0, now
         if app.session.id == self._id:
-            told = app.session.conversation
-            if not len(told) or told[len(told) - 1] != note:
-                told.add(note)
+            conversation = app.session.conversation
+            if not len(conversation) or conversation[len(conversation) - 1] != note:
+                conversation.add(note)
 
 
 def _words(so_far: Reached) -> str:

@@ -59,12 +59,12 @@ class Parser(XTermParser):
         tame: list[str] = []
         while True:
             passed = 0 if self._is_pasting else len(self._begun)
-            text, found, rest = (self._begun + data).partition(PASTED if self._is_pasting else PASTE)
-            self._begun = "" if found else _beginning(text, PASTED if self._is_pasting else PASTE)
+            text, mark, rest = (self._begun + data).partition(PASTED if self._is_pasting else PASTE)
+            self._begun = "" if mark else _beginning(text, PASTED if self._is_pasting else PASTE)
             if self._is_pasting:
                 text = text.removesuffix(self._begun).replace("\x1b", "␛")
-            tame.append((text + found)[passed:])
-            if not found:
+            tame.append((text + mark)[passed:])
+            if not mark:
                 return "".join(tame)
             self._is_pasting = not self._is_pasting
             data = rest
@@ -176,7 +176,7 @@ class ExactCompositor(Compositor):
     def render_partial_update(self) -> ExactUpdate | None:  # pyright: ignore[reportIncompatibleMethodOverride] - all that is done with it is `render_segments`
         """Return the changes since the last call; None if nothing changed."""
         screen = self.size.region
-        regions = [found for region in self._dirty_regions if (found := region.intersection(screen))]
+        regions = [visible for region in self._dirty_regions if (visible := region.intersection(screen))]
         self._dirty_regions.clear()
         blocks = list(self._blocks(regions))
         return ExactUpdate([placed for block in blocks for placed in _strips_of(*block)]) if blocks else None
@@ -212,21 +212,21 @@ class ExactCompositor(Compositor):
 
 def _uncovered(y: int, visible: dict[Widget, tuple[Region, Region]]) -> list[Seen]:
     """Return the visible parts of a line, of widgets from front to back."""
-    found: list[Seen] = []
+    parts: list[Seen] = []
     for widget, (region, clip) in visible.items():
         shown = region.intersection(clip)
         if not shown.y <= y < shown.bottom:
             continue
         free = [(shown.x, shown.right)]
-        for seen in found:
+        for seen in parts:
             free = [
                 part
                 for first, end in free
                 for part in ((first, min(end, seen.first)), (max(first, seen.end), end))
                 if part[0] < part[1]
             ]
-        found += [Seen(first, end, widget, region) for first, end in free]
-    return found
+        parts += [Seen(first, end, widget, region) for first, end in free]
+    return parts
 
 
 def _strips_of(widget: Widget, place: Region, part: Region) -> Iterator[tuple[int, int, Strip]]:

@@ -96,11 +96,11 @@ def highlighted(code: str, language: str, inks: Inks, base: Style) -> list[Segme
     if lexer is None or any(len(row) > LONGEST_LINE for row in code.split("\n")):
         return [Segment(code, base)]
     styles = {"": base}
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for token, text in lexer.get_tokens(code):
         ink = ink_of(token)
         style = styles.get(ink)
         if style is None:
             style = styles[ink] = base + inks[ink]
-        found.append(Segment(text, style))
-    return found
+        segments.append(Segment(text, style))
+    return segments

@@ -106,15 +106,15 @@ class Document:
             self._begin()
         if self._tail_drawn:
             return
-        found: list[Piece] = []
-        while self._cutter.step(self._source, final=self._final, found=found):
-            for piece in found:
+        new_pieces: list[Piece] = []
+        while self._cutter.step(self._source, final=self._final, found=new_pieces):
+            for piece in new_pieces:
                 self._pieces.append(piece)
                 self._lines.append(None)
                 self._heights.append(piece.estimate(self._width))
-            if found:
-                self._dirty = min(self._dirty, self._heights.start(len(self._pieces) - len(found)))
-            found.clear()
+            if new_pieces:
+                self._dirty = min(self._dirty, self._heights.start(len(self._pieces) - len(new_pieces)))
+            new_pieces.clear()
             if budget.spent:
                 self._rest = estimate(self._source[self._cutter.position :], self._width)
                 self._tail, self._tail_piece = [], None
@@ -238,9 +238,9 @@ class Document:
         piece = self._pieces[number] if number < len(self._pieces) else self._tail_piece
         if piece is None:
             return Trace(Piece(kind="text", source="", start=len(self._source)))
-        known = self._traces.get(number)
-        if known is not None and known[0] is piece and known[1] == self._width:
-            return known[2]
+        cached = self._traces.get(number)
+        if cached is not None and cached[0] is piece and cached[1] == self._width:
+            return cached[2]
         if len(self._traces) >= TRACES:
             self._traces.clear()
         trace = Trace(piece)

@@ -94,17 +94,17 @@ class _Speaker:
     def _breaking_text(self, token: Token) -> None:
         """Add a text with `<br>` as line ends; all other HTML stays text."""
         for part in _BREAK.split(token.content):
-            said = "\n" if _BREAK.fullmatch(part) else part
-            if said:
-                self.found.append(Segment(said, self._stack[-1]))
+            shown = "\n" if _BREAK.fullmatch(part) else part
+            if shown:
+                self.found.append(Segment(shown, self._stack[-1]))
                 if self._walk is not None:
-                    self._walk.text(said, part if token.type != "text_special" else token.markup)
+                    self._walk.text(shown, part if token.type != "text_special" else token.markup)
 
     def _image(self, token: Token) -> None:
-        said, address = f"[image: {token.content}]", f" ({_address(token, 'src')})"
-        self.found += [Segment(said, self._stack[-1]), Segment(address, self._inks["address"])]
+        label, address = f"[image: {token.content}]", f" ({_address(token, 'src')})"
+        self.found += [Segment(label, self._stack[-1]), Segment(address, self._inks["address"])]
         if self._walk is not None:
-            self._walk.image(said + address)
+            self._walk.image(label + address)
 
     def _open(self, token: Token) -> None:
         self._stack.append(self._stack[-1] + _OPEN[token.type])
@@ -119,11 +119,11 @@ class _Speaker:
         token, start = self._links.pop()
         address = _address(token, "href")
         is_auto = token.markup == "autolink"
-        said = "" if is_auto or _says(self.found[start:], address) else f" ({address})"
-        if said:
-            self.found.append(Segment(said, self._inks["address"]))
+        shown = "" if is_auto or _says(self.found[start:], address) else f" ({address})"
+        if shown:
+            self.found.append(Segment(shown, self._inks["address"]))
         if self._walk is not None:
-            self._walk.link_closed(said, is_auto=is_auto)
+            self._walk.link_closed(shown, is_auto=is_auto)
 
 
 def _address(token: Token, name: str) -> str:

@@ -18,10 +18,10 @@ def range_at(document: Document, line: int, cell: int) -> Range:
         return document.length, document.length
     runs = lines[inside].runs
     if not runs:
-        above = next((each.runs[-1] for each in reversed(lines[:inside]) if each.runs), None)
+        above = next((candidate.runs[-1] for candidate in reversed(lines[:inside]) if candidate.runs), None)
         place = trace.ranges[above.place + above.length - 1][1] if above and above.length else trace.piece.start
         return place, place
-    run = next((each for each in reversed(runs) if each.x <= cell), runs[0])
+    run = next((candidate for candidate in reversed(runs) if candidate.x <= cell), runs[0])
     if not run.length:
         start = trace.ranges[run.place][0]
         return start, start
@@ -37,8 +37,8 @@ def range_at(document: Document, line: int, cell: int) -> Range:
 
 def _place_at(trace: Trace, run: Run, cell: int) -> Range | None:
     """Return the places of the character at a cell; None behind the run."""
-    found = character_at(_text(trace, run), cell - run.x)
-    return None if found is None else (run.place + found[0], run.place + found[1])
+    span = character_at(_text(trace, run), cell - run.x)
+    return None if span is None else (run.place + span[0], run.place + span[1])
 
 
 def _text(trace: Trace, run: Run) -> str:
@@ -52,7 +52,7 @@ def cells_in(document: Document, line: int, selected: Range) -> tuple[int, int] 
         return None
     trace = document.trace(number)
     first, last = selected
-    found: list[int] = []
+    cells: list[int] = []
     for run in lines[inside].runs:
         places = [
             place
@@ -61,8 +61,8 @@ def cells_in(document: Document, line: int, selected: Range) -> tuple[int, int] 
         ]
         if places:
             text = _text(trace, run)
-            found += [run.x + cell_len(text[: places[0]]), run.x + cell_len(text[: places[-1] + 1])]
-    return (found[0], found[-1]) if found else None
+            cells += [run.x + cell_len(text[: places[0]]), run.x + cell_len(text[: places[-1] + 1])]
+    return (cells[0], cells[-1]) if cells else None
 
 
 def point_of(document: Document, offset: int) -> tuple[int, int]:
@@ -71,13 +71,13 @@ def point_of(document: Document, offset: int) -> tuple[int, int]:
     trace = document.trace(number)
     place = trace.place_of(offset)
     start, lines = document.piece_lines(number)
-    found = (start, 0)
+    point = (start, 0)
     for inside, line in enumerate(lines):
         for run in line.runs:
             if run.place <= place:
                 at = min(place - run.place, run.length)
-                found = (start + inside, run.x + cell_len(_text(trace, run)[:at]))
-    return found
+                point = (start + inside, run.x + cell_len(_text(trace, run)[:at]))
+    return point
 
 
 def word_at(document: Document, line: int, cell: int) -> Range | None:
@@ -93,7 +93,7 @@ def text_at(document: Document, line: int, cell: int) -> Range | None:
 def _around(document: Document, line: int, cell: int, *, whole: bool) -> Range | None:
     number, inside, lines = document.lines_at(line)
     runs = lines[inside].runs if inside < len(lines) else ()
-    run = next((each for each in reversed(runs) if each.x <= cell), None)
+    run = next((candidate for candidate in reversed(runs) if candidate.x <= cell), None)
     if run is None or not run.length:
         return None
     trace = document.trace(number)
@@ -121,7 +121,7 @@ def copied(document: Document, selected: Range) -> str:
     ends = document.trace(document.piece_of(last - 1))
     last = max((end for start, end in ends.ranges if first <= start < last), default=last)  # no marks of what follows
     around, inside = begins.wraps_at(first), ends.wraps_at(last - 1)
-    code = next((wrap for wrap in around if wrap.is_code and wrap.outer in {each.outer for each in inside}), None)
+    code = next((wrap for wrap in around if wrap.is_code and wrap.outer in {inner.outer for inner in inside}), None)
     if code is not None:
         return _own_lines(source, begins, first, last) if begins is ends else source[first:last]
     if begins is not ends or begins.text_at(begins.place_of(first)) != ends.text_at(ends.place_of(last - 1)):

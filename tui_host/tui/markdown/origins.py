@@ -110,12 +110,12 @@ class Trace:
 
     def offsets(self, inline: Token) -> list[int]:
         """Return the places of an inline token's characters and end in the whole source."""
-        found: list[int] = []
+        places: list[int] = []
         first = (inline.map or [0, 0])[0]
         for number, text in enumerate(inline.content.split("\n"), first):
             line = self._lines[min(number, len(self._lines) - 1)]
-            found.extend(self.place_in(number, max(0, line.rfind(text)) + at) for at in range(len(text) + 1))
-        return found
+            places.extend(self.place_in(number, max(0, line.rfind(text)) + at) for at in range(len(text) + 1))
+        return places
 
     def cell_offsets(self, inline: Token) -> list[int]:
         """Return the same for table cells, in order; a bar inside a cell has a backslash before it."""
@@ -123,25 +123,25 @@ class Trace:
         line, begin = self._lines[number], self._cells.get(number, 0)
         written = inline.content if line.find(inline.content, begin) >= 0 else inline.content.replace("|", "\\|")
         at = max(begin, line.find(written, begin))
-        found: list[int] = []
+        places: list[int] = []
         for character in inline.content:
             if written is not inline.content and character == "|":
                 at += 1
-            found.append(self.place_in(number, at))
+            places.append(self.place_in(number, at))
             at += 1
-        found.append(self.place_in(number, at))
+        places.append(self.place_in(number, at))
         self._cells[number] = at
-        return found
+        return places
 
     def code_origin(self, code: str, first: int) -> list[Range]:
         """Return ranges for the characters of code with expanded tabs, from line `first` of the piece on."""
-        found: list[Range] = []
+        ranges: list[Range] = []
         for number, text in enumerate(code.split("\n"), first):
             line = self._lines[min(number, len(self._lines) - 1)]
             start = self.place_in(number, max(0, len(line) - len(text)))
-            found.extend(_expanded(text, start))
-            found.append((start + len(text), start + len(text) + 1))
-        return found
+            ranges.extend(_expanded(text, start))
+            ranges.append((start + len(text), start + len(text) + 1))
+        return ranges
 
     # What selecting asks.
 
@@ -221,8 +221,8 @@ class Walk:
         self._at = end
 
     def _find(self, text: str) -> int:
-        found = self._content.find(text, self._at)
-        return self._at if found < 0 else found
+        place = self._content.find(text, self._at)
+        return self._at if place < 0 else place
 
     def text(self, said: str, written: str = "") -> None:
         """Record a text; `written` is its spelling in the source, if different."""

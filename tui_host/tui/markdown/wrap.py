@@ -106,28 +106,28 @@ def character_at(text: str, cell: int) -> tuple[int, int] | None:
 
 def cut(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
     """Return the segments of the characters from `start` to `end`."""
-    found: list[Segment] = []
+    pieces: list[Segment] = []
     place = 0
     for segment in segments:
         length = len(segment.text)
         if place + length > start:
             text = segment.text[max(0, start - place) : end - place]
             if text:
-                found.append(segment if len(text) == length else Segment(text, segment.style))
+                pieces.append(segment if len(text) == length else Segment(text, segment.style))
         place += length
         if place >= end:
             break
-    return found
+    return pieces
 
 
 def break_lines(segments: Sequence[Segment]) -> list[list[Segment]]:
     """Split segments at line breaks into visible lines."""
     lines: list[list[Segment]] = [[]]
     for text, style, _ in segments:
-        first, *others = text.split("\n")
+        first, *rest = text.split("\n")
         if first:
             lines[-1].append(clean(first, style or Style.null()))
-        lines.extend([clean(other, style or Style.null())] if other else [] for other in others)
+        lines.extend([clean(row, style or Style.null())] if row else [] for row in rest)
     return lines
 
 

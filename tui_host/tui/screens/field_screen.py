@@ -216,10 +216,10 @@ def configured(settings: Settings, session: Session, name: str) -> tuple[JSON, s
     """Return an option's value from profile or provider, None if unset, and where the value comes from."""
     profile = settings.profiles.get(session.profile)
     provider = settings.providers.get(session.model.provider)
-    found: list[tuple[Options, str]] = []
+    sources: list[tuple[Options, str]] = []
     if profile is not None:
-        found.append((profile.options, f"from the profile {profile.name}"))
+        sources.append((profile.options, f"from the profile {profile.name}"))
     if provider is not None:
-        found.append((provider.options, "as configured"))
-    said = ((value_of(options, name), where) for options, where in found)
-    return next((each for each in said if each[0] is not None), (None, ""))
+        sources.append((provider.options, "as configured"))
+    values = ((value_of(options, name), where) for options, where in sources)
+    return next((pair for pair in values if pair[0] is not None), (None, ""))

@@ -115,25 +115,25 @@ class Lines:
 
     def models(self) -> list[Entry]:
         """Return every known model, and the providers without a known model."""
-        found: dict[ModelRef, str] = {}
+        origins: dict[ModelRef, str] = {}
         bare: list[Entry] = []
         for provider in self._host.settings.providers.values():
             origin = _origin(self._host, provider)
             if origin is None:
                 continue
             answer = self._host.reported.get(provider.name)
-            told = answer.models if answer is not None else ()
-            names = dict.fromkeys(name for name in (provider.default_model, *provider.models, *told) if name)
-            found |= {ModelRef(provider=provider.name, model=name): origin for name in names}
+            reported = answer.models if answer is not None else ()
+            names = dict.fromkeys(name for name in (provider.default_model, *provider.models, *reported) if name)
+            origins |= {ModelRef(provider=provider.name, model=name): origin for name in names}
             if lacks(self._host, provider):
                 continue  # it has a line of its own, which asks for the key
             if answer is not None and answer.error is not None:
                 bare.append(self._bare(provider, self._mask(f"does not answer: {_short(answer.error)}")))
             elif not names:
                 bare.append(self._bare(provider, f"{origin}; type the name of a model"))
-        if self._session.model not in found:
-            found = {self._session.model: "chosen by name"} | found
-        return [self._model(ref, origin) for ref, origin in found.items()] + bare
+        if self._session.model not in origins:
+            origins = {self._session.model: "chosen by name"} | origins
+        return [self._model(ref, origin) for ref, origin in origins.items()] + bare
 
     def _bare(self, provider: Provider, words: str) -> Entry:
         return Entry(choice=Choice(words=f"{provider.name}/", mark=" ", note=words), provider=provider.name)
@@ -256,8 +256,8 @@ class ModelScreen(ChoiceScreen):
             await self._host.ready()
         except TuiHostError:
             return  # told by the app, which ends
-        known = [name for name, answer in self._host.reported.items() if answer.error is None]
-        await reported(self._host, names, self._report, known=known)
+        answered = [name for name, answer in self._host.reported.items() if answer.error is None]
+        await reported(self._host, names, self._report, known=answered)
         if self.is_running:
             self._show()  # the keys that the keyring has are known by now
 
@@ -283,11 +283,11 @@ class ModelScreen(ChoiceScreen):
             ("Keys", lines.stored()),
         ):
             is_all = words == heading.casefold()
-            found = [entry for entry in entries if is_all or words in entry.choice.words.casefold()]
-            if heading == "Model" and typed is not None and all(entry.model != typed for entry in found):
-                found.append(Entry(choice=Choice(words=str(typed), mark=" ", note="as typed"), model=typed))
-            if found:
-                listed += [Entry(choice=Choice(words=heading, heading=True)), *found]
+            matches = [entry for entry in entries if is_all or words in entry.choice.words.casefold()]
+            if heading == "Model" and typed is not None and all(entry.model != typed for entry in matches):
+                matches.append(Entry(choice=Choice(words=str(typed), mark=" ", note="as typed"), model=typed))
+            if matches:
+                listed += [Entry(choice=Choice(words=heading, heading=True)), *matches]
         place = self._place(listed, current, is_filtered=bool(words))
         self._listed = listed
         self.choices.show(

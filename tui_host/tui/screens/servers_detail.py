@@ -163,8 +163,8 @@ def _facts(status: ServerStatus, mask: Mask, *, is_counted: bool) -> list[Entry]
         facts.append(fact("capabilities", mask(names) or "none", text=mask(spelled(status.capabilities))))
     if status.state == "ready" and is_counted:
         counts = {"resource": resources, "template": templates, "prompt": prompts}
-        others = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
-        facts.append(fact("also lists", ", ".join(others) or "nothing"))
+        counted = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
+        facts.append(fact("also lists", ", ".join(counted) or "nothing"))
     if status.instructions:
         instructions = mask(status.instructions)
         facts.append(replace(fact("instructions", instructions, text=instructions), form="plain"))
@@ -333,8 +333,8 @@ def _list(name: str, listed: Sequence[JSON], mask: Mask) -> Entry:
 
 
 def _thing(number: int, thing: JSON, names: str, mask: Mask) -> Entry:
-    known = mapping(thing)
-    texts = [value for key in (names, "title", "name", "description") if isinstance(value := known.get(key), str)]
+    fields = mapping(thing)
+    texts = [value for key in (names, "title", "name", "description") if isinstance(value := fields.get(key), str)]
     first, *more = [*dict.fromkeys(texts)] or ["(no name)"]
     return Entry(
         key=f"{number}",

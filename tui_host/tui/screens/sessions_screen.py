@@ -84,19 +84,19 @@ def _listed(store: Store, stories: Stories, words: str) -> tuple[list[Listed], b
         words: What is searched for, empty for all.
     """
     sessions, is_described = stories.listed(DESCRIBED)
-    found = {match.session.id: match for match in search(store.sessions, words)} if words else {}
+    matches = {match.session.id: match for match in search(store.sessions, words)} if words else {}
     wanted = words.casefold().split()
     lines: list[Listed] = []
     for session in sessions:
         if isinstance(session, TapStory):
             has_words = all(word in session.title.casefold() for word in wanted)
-            if has_words or any(tap.id in found for tap in session.taps):
+            if has_words or any(tap.id in matches for tap in session.taps):
                 lines.append(Listed(Found(session=session.info), session))
                 lines += [Listed(Found(session=half.info), half, session.id) for half in session.halves]
         elif not words:
             lines.append(Listed(Found(session=session)))
-        elif session.id in found:
-            lines.append(Listed(found[session.id]))
+        elif session.id in matches:
+            lines.append(Listed(matches[session.id]))
     return lines, is_described
 
 
@@ -219,7 +219,7 @@ class SessionsScreen(ChoiceScreen):
         self._say_link()
 
     def _present_states(self) -> list[tuple[str, bool, int]]:
-        return [(each.id, each.busy, len(each.open_questions())) for each in self._host.sessions.values()]
+        return [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
 
     def _choice(self, listed: Listed, moment: str) -> Choice:
         info, story = listed.found.session, listed.story

@@ -140,8 +140,8 @@ class SessionSource:
         capture, seq = key
         recorder = self._host.recorder
         if recorder is not None and recorder.capture == capture:
-            found = recorder.since(seq - 1, limit=1)
-            return found[0] if found else None
+            records = recorder.since(seq - 1, limit=1)
+            return records[0] if records else None
         return self._host.store.record(capture, seq) if self._host.store is not None else None
 
     def records_of(self, row: Row) -> Sequence[Record]:
@@ -150,8 +150,8 @@ class SessionSource:
 
     def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
         """Yield the records of a row page by page."""
-        other = self.ladder.partner(row.number) if row.exchange else None
-        both = [row] if other is None else [row, self.ladder.rows[other]]
+        partner = self.ladder.partner(row.number) if row.exchange else None
+        both = [row] if partner is None else [row, self.ladder.rows[partner]]
         seq, last = min(part.seq for part in both) - 1, max(part.last_seq for part in both)
         while seq < last:
             records = self._read(row.capture, seq, last)
@@ -178,8 +178,8 @@ class SessionSource:
         kinds = {"request": ("request",), "response": ("chunk",)}.get(row.kind, ("frame", "line", "decision", "error"))
         records = self.records_of(row)
         if (row.exchange and row.kind == "frame") or row.kind == "decision":
-            found = self.record((row.capture, row.seq))
-            records = [found] if found is not None else []
+            record = self.record((row.capture, row.seq))
+            records = [record] if record is not None else []
         return b"".join(record.draft.data for record in records if record.draft.kind in kinds)
 
     def started_mono_ns(self, row: Row) -> int | None:

@@ -115,7 +115,7 @@ class TapSource(SessionSource):
 
     def _take(self, piece: Piece) -> None:
         """Show a piece of the story."""
-        told, session = piece.told, self._session
+        news, session = piece.told, self._session
         for record in piece.records:
             if record.draft.kind == "link":
                 self._links[record.key] = record
@@ -128,21 +128,21 @@ class TapSource(SessionSource):
                 session.conversation.put(number, item)
             else:
                 session.conversation.add(item)
-        if told == self._told:
+        if news == self._told:
             return
-        self._told = told
-        self.ladder.doubt(told.doubtful)
-        if told.whose != self.ladder.hosts:
-            self.ladder.hosts = told.whose
-        self.live, self.is_stale = told.live, told.is_stale
-        session.title = told.title or session.title
-        session.turn = max(told.turns, 1)
-        session.asked, session.protocol = models_in_words(told.models), in_words(told.protocols)
-        if told.is_whole:
+        self._told = news
+        self.ladder.doubt(news.doubtful)
+        if news.whose != self.ladder.hosts:
+            self.ladder.hosts = news.whose
+        self.live, self.is_stale = news.live, news.is_stale
+        session.title = news.title or session.title
+        session.turn = max(news.turns, 1)
+        session.asked, session.protocol = models_in_words(news.models), in_words(news.protocols)
+        if news.is_whole:
             self._is_behind = False
-            nothing_said = self.nothing_said if told.live else self.never_said
-            said = self.no_model if told.has_calls and not told.models else nothing_said
-            self.empty = said if told.title else GONE
+            nothing_said = self.nothing_said if news.live else self.never_said
+            words = self.no_model if news.has_calls and not news.models else nothing_said
+            self.empty = words if news.title else GONE
 
     @property
     @override
@@ -176,13 +176,13 @@ class TapSource(SessionSource):
     def record(self, key: tuple[str, int]) -> Record | None:
         if key in self._links:
             return self._links[key]
-        found = super().record(key)
-        return found if found is None or self._following is None else self._following.on_clock(found)
+        record = super().record(key)
+        return record if record is None or self._following is None else self._following.on_clock(record)
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
-        found = super()._read(capture, after, last)
-        return found if self._following is None else [self._following.on_clock(record) for record in found]
+        records = super()._read(capture, after, last)
+        return records if self._following is None else [self._following.on_clock(record) for record in records]
 
     @override
     def started_mono_ns(self, row: Row) -> int | None:

@@ -176,8 +176,8 @@ class TappedServers:
     def last(self, name: str) -> Sequence[Record]:
         """The last frames of a server, oldest first."""
         rows = [self._source.ladder.rows[number] for number in self._servers[name].recent]
-        found = (self._source.record((row.capture, row.seq)) for row in rows)
-        return [record for record in found if record is not None]
+        records = (self._source.record((row.capture, row.seq)) for row in rows)
+        return [record for record in records if record is not None]
 
     def _take(self, server: _Server, row: Row) -> None:
         server.captures.add(row.capture)
@@ -257,13 +257,13 @@ class TappedServers:
             server.status = replace(server.status, stderr=tuple(self._stderr(server)))
 
     def _stderr(self, server: _Server) -> Sequence[str]:
-        found: list[str] = []
+        lines: list[str] = []
         for number in reversed(server.lines):
-            if len(found) >= LINES:
+            if len(lines) >= LINES:
                 break
             last = self._source.tail(self._source.ladder.rows[number], LINES)
-            found = [*decode(b"".join(record.draft.data for record in last)).splitlines(), *found]
-        return found[-LINES:]
+            lines = [*decode(b"".join(record.draft.data for record in last)).splitlines(), *lines]
+        return lines[-LINES:]
 
 
 def _tools(server: str, listed: Sequence[JSON]) -> Iterator[Tool]:

@@ -125,8 +125,8 @@ class ChoiceList(PieceView):
         if self._laid_out != self.view_width:
             self._lay_out()  # painted before it was told of its new size
         if not self._choices:
-            said = self._said[number] if number < len(self._said) else ""
-            return self.strip_of([(" ", ""), (said, "note")])
+            words = self._said[number] if number < len(self._said) else ""
+            return self.strip_of([(" ", ""), (words, "note")])
         choice = self._choices[number]
         more = self.glyphs.more
         if choice.heading:

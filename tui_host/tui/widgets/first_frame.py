@@ -85,8 +85,8 @@ class FirstInspector(Widget):
     def render(self) -> Content:
         width = self.size.width
         heading = self.get_visual_style("first-inspector--heading")
-        said = heading_text(Heading(live=not self._reading), width, self._glyphs)
-        lines = [Content.styled(said, heading), Content("")]
+        title = heading_text(Heading(live=not self._reading), width, self._glyphs)
+        lines = [Content.styled(title, heading), Content("")]
         lines += [Content(f"  {words}") for words in _wrapped(self._reading or EMPTY_LIVE, width - 4)]
         return Content("\n").join(lines)
 

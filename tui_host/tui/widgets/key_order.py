@@ -31,4 +31,4 @@ class KeysInOrder:
 @cache
 def _bindings_of(kind: type[Widget]) -> BindingsMap:
     """Return the bindings of a class and its bases, own bindings first."""
-    return BindingsMap(binding for each in kind.__mro__ for binding in vars(each).get("BINDINGS", ()))
+    return BindingsMap(binding for base in kind.__mro__ for binding in vars(base).get("BINDINGS", ()))

@@ -83,9 +83,9 @@ class Lines:
         """
         waits = 0 if session is None else len(session.open_questions())
         alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not shows_chat else ""
-        told = (*told_in_header(self._host, session), width, alert, foreign)
-        if told != self._in_header:
-            self._in_header = told
+        state = (*told_in_header(self._host, session), width, alert, foreign)
+        if state != self._in_header:
+            self._in_header = state
             self.header.say(header(self._host, session, self._glyphs, width, alert, foreign))
         if session is not None:
             self.waiting.say(waiting(self._host, session))
@@ -145,7 +145,7 @@ def _lefts(
         brief = Content(f"{_briefly(foreign, glyphs)}   ")
         both, few = (whose, _names(names, glyphs, 60)), (brief, _names(names, glyphs, 16))
         less = (brief, _names(names, glyphs, 60)), (brief, _names(names[:1], glyphs, 60))
-        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), *((each, 0) for each in (*less, few, (brief,)))]
+        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), *((left, 0) for left in (*less, few, (brief,)))]
     names = [str(chosen.model), chosen.protocol, _profile(host, chosen)]
     model, short = _names(names, glyphs, 60), _names(names, glyphs, 16)
     servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
@@ -194,7 +194,9 @@ def told_in_header(host: Host, session: Session | None) -> tuple[object, ...]:
         0 if session is None else len(session.conversation),
         None if pool is None else pool.revision,
         None if recorder is None else (recorder.unkept, recorder.fault),
-        tuple(name for name, other in host.sessions.items() if other is not session and other.open_questions()),
+        tuple(
+            name for name, candidate in host.sessions.items() if candidate is not session and candidate.open_questions()
+        ),
     )
 
 
@@ -215,8 +217,8 @@ def _counted(host: Host, glyphs: Glyphs, *, words: bool = True) -> Content:
     for state, style in STATE_STYLES.items():
         count = states.count(state)
         if count and state != "disabled":
-            said = f" {count} {state}  " if words else f" {count}  "
-            parts += [Content.styled(_mark(state, glyphs), style), Content(said)]
+            words_shown = f" {count} {state}  " if words else f" {count}  "
+            parts += [Content.styled(_mark(state, glyphs), style), Content(words_shown)]
     return Content.assemble(*parts)
 
 
@@ -226,7 +228,7 @@ def _mark(state: State, glyphs: Glyphs) -> str:
 
 
 def _alerts(host: Host, session: Session | None) -> list[str]:
-    waiting = sum(1 for other in host.sessions.values() if other is not session and other.open_questions())
+    waiting = sum(1 for candidate in host.sessions.values() if candidate is not session and candidate.open_questions())
     words = [f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)"] if waiting else []
     recorder = host.recorder
     if recorder is not None and recorder.unkept:

@@ -208,8 +208,8 @@ class ApprovalFace:
         question = self.current
         if question is None:
             return
-        left = [other for other in self.questions if other.open]
-        place = next((number for number, other in enumerate(left, start=1) if other is question), 1)
+        left = [waiting for waiting in self.questions if waiting.open]
+        place = next((number for number, waiting in enumerate(left, start=1) if waiting is question), 1)
         later = f", then {question.later} more" if question.later else ""
         count = "" if len(left) == 1 else f"  {place} of {len(left)}"
         self._panel.border_title = Content(f"Approve {len(left)} call{'s' if len(left) != 1 else ''}?{count}{later}")
@@ -227,23 +227,25 @@ class ApprovalFace:
         if question is None or not isinstance(parent, Widget):
             return
         width = max(1, self._panel.content_region.width or parent.size.width - 4)
-        left = [other for other in self.questions if other.open]
+        left = [waiting for waiting in self.questions if waiting.open]
         is_edited = question.request.call in self.edits
         notice = ""
         if not self.editor.is_open:  # what is written there may be something else
             notice = words.notice(self.arguments_of(question), is_edited=is_edited, mask=self._mask)
-        said = "  ".join(part for part in (notice, self.message) if part)
+        message = "  ".join(part for part in (notice, self.message) if part)
         tool = question.request.tool
-        told = [self._mask.values(self.arguments_of(other).decode()) if len(left) > 1 else "" for other in left]
+        arguments = [
+            self._mask.values(self.arguments_of(waiting).decode()) if len(left) > 1 else "" for waiting in left
+        ]
         start = left.index(question) if question in left else 0
-        hints = "" if words.hints_fit(tool, width, told[start] if told else "") else words.hints_of(tool)
+        hints = "" if words.hints_fit(tool, width, arguments[start] if arguments else "") else words.hints_of(tool)
         description = words.description_of(question.request, hints, 8 * width, hide=self._mask.values)
         self._told_keys = tuple(self._working_keys())
         keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._told_keys)
         rows = {
-            "calls": self._call_rows(left, told, start, width),
+            "calls": self._call_rows(left, arguments, start, width),
             "description": words.in_rows(description, width),
-            "message": words.in_rows(said, width) if said else [],
+            "message": words.in_rows(message, width) if message else [],
             "keys": words.keys_in_rows(keys, width),
         }
         field = self.field
@@ -262,7 +264,7 @@ class ApprovalFace:
         calls = rows["calls"]
         self._top = words.window(len(calls), room.lines["calls"], start, self._top)
         if room.lines["calls"] < len(calls):
-            narrow = self._call_rows(left, told, start, width - 2)
+            narrow = self._call_rows(left, arguments, start, width - 2)
             calls = words.in_window(narrow, room.lines["calls"], self._top, width, self._glyphs.more)
         self._say(self._calls, calls, room.lines["calls"], words.calls_shown)
         self._say(self._description, rows["description"], room.lines["description"])
@@ -273,7 +275,7 @@ class ApprovalFace:
         self._moved()
 
     def _call_rows(self, left: Sequence[Question], told: Sequence[str], current: int, width: int) -> list[str]:
-        return words.call_rows([other.request.tool for other in left], told, current, width, self._glyphs.more)
+        return words.call_rows([waiting.request.tool for waiting in left], told, current, width, self._glyphs.more)
 
     def _working_keys(self) -> Sequence[str]:
         """Return the keys that work now, with their effects."""

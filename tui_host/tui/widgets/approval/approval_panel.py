@@ -110,8 +110,8 @@ class Approval(Container, can_focus=True):
 
     def take(self, questions: Sequence[Question]) -> None:
         """Take new questions, and go on if the current question was answered elsewhere."""
-        known = {id(question) for question in self._face.questions}
-        added = [question for question in questions if id(question) not in known]
+        known_ids = {id(question) for question in self._face.questions}
+        added = [question for question in questions if id(question) not in known_ids]
         self._face.questions += added
         if self._face.current is None or not self._face.current.open:
             self._ask(self._next())
@@ -275,13 +275,13 @@ class Approval(Container, can_focus=True):
         question = self._may_approve()
         if question is None:
             return
-        left = [other for other in self._face.questions if other.open]
-        for other in left:
-            if (other.request.call, self._face.arguments_of(other)) not in self._face.seen:
-                self._ask(other, "You haven't seen all of this call yet. Scroll to its end, then press Y.")
+        left = [waiting for waiting in self._face.questions if waiting.open]
+        for waiting in left:
+            if (waiting.request.call, self._face.arguments_of(waiting)) not in self._face.seen:
+                self._ask(waiting, "You haven't seen all of this call yet. Scroll to its end, then press Y.")
                 return
-        for other in left:
-            other.approve(how="approved with all remaining calls", edited=self._face.edits.get(other.request.call))
+        for waiting in left:
+            waiting.approve(how="approved with all remaining calls", edited=self._face.edits.get(waiting.request.call))
         self._ask(self._next())
 
     def action_session(self) -> None:

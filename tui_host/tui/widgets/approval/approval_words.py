@@ -65,8 +65,8 @@ def hints_of(tool: Tool) -> str:
     given = [(name, value) for name, value in tool.annotations if isinstance(value, bool)]
     if ("readOnlyHint", True) in given:
         given = [hint for hint in given if hint[0] in {"readOnlyHint", "openWorldHint"}]
-    found = [HINTS[hint] for hint in given if hint in HINTS]
-    return f"{CLAIM}{', '.join(found)}" if found else ""
+    claims = [HINTS[hint] for hint in given if hint in HINTS]
+    return f"{CLAIM}{', '.join(claims)}" if claims else ""
 
 
 def description_of(
@@ -105,15 +105,15 @@ def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: 
     hints = hints_of(tool) if hints_fit(tool, width, arguments) else ""
     room = width - 2 - cell_len(name)
     free = room - 1 - (len(hints) + 2 if hints else 0)
-    told = f" {clip(_one_line(arguments), free, more)}" if arguments and free >= SHORTEST else ""
-    return f"{'>' if is_current else ' '} {name}{told}{' ' * (room - cell_len(told) - len(hints))}{hints}".rstrip()
+    shown = f" {clip(_one_line(arguments), free, more)}" if arguments and free >= SHORTEST else ""
+    return f"{'>' if is_current else ' '} {name}{shown}{' ' * (room - cell_len(shown) - len(hints))}{hints}".rstrip()
 
 
 def call_rows(tools: Sequence[Tool], arguments: Sequence[str], current: int, width: int, more: str) -> list[str]:
     """Return the waiting calls in the model's order, the current call marked."""
     return [
-        call_row(tool, width, more, is_current=at == current, arguments=told)
-        for at, (tool, told) in enumerate(zip(tools, arguments, strict=True))
+        call_row(tool, width, more, is_current=at == current, arguments=text)
+        for at, (tool, text) in enumerate(zip(tools, arguments, strict=True))
     ]
 
 
@@ -153,17 +153,17 @@ def keys_shown(rows: Sequence[str]) -> Content:
     parts: list[Content] = []
     for row in rows:
         pairs = [pair.partition(" ") for pair in row.split(GAP)]
-        said = [
+        contents = [
             Content.assemble(Content.styled(key, "bold $text-warning"), Content(f" {does}")) for key, _, does in pairs
         ]
-        parts.append(Content(GAP).join(said))
+        parts.append(Content(GAP).join(contents))
     return Content("\n").join(parts)
 
 
 def hints_fit(tool: Tool, width: int, arguments: str = "") -> bool:
     """Whether name, hints and enough of the arguments fit into one line."""
-    told = min(cell_len(_one_line(arguments)) + 1, ENOUGH) if arguments else 0
-    return cell_len(name_of(tool)) + told + len(hints_of(tool)) + 4 <= width
+    needed = min(cell_len(_one_line(arguments)) + 1, ENOUGH) if arguments else 0
+    return cell_len(name_of(tool)) + needed + len(hints_of(tool)) + 4 <= width
 
 
 def _one_line(arguments: str) -> str:
@@ -202,9 +202,9 @@ def notice(arguments: bytes, *, is_edited: bool, mask: Mask) -> str:
     count = hidden(text)
     if count:
         notices.append(f"{count} hidden characters, written as codes")
-    found = mask.found(text)
-    if found:
-        notices.append(f"the arguments contain a secret of yours, {', '.join(found)}: its real value would be sent")
+    secrets = mask.found(text)
+    if secrets:
+        notices.append(f"the arguments contain a secret of yours, {', '.join(secrets)}: its real value would be sent")
     return "  ".join(notices)
 
 

@@ -47,9 +47,9 @@ def editable(arguments: bytes, mask: Mask) -> Editable:
 def _stand_in(name: str, value: str, text: str, values: Mapping[str, str]) -> str:
     number = 1
     while True:
-        found = f"⟨secret:{name}⟩" if number == 1 else f"⟨secret:{name}#{number}⟩"
-        if values.get(found, value) == value and found not in text:
-            return found
+        mark = f"⟨secret:{name}⟩" if number == 1 else f"⟨secret:{name}#{number}⟩"
+        if values.get(mark, value) == value and mark not in text:
+            return mark
         number += 1
 
 
@@ -105,10 +105,10 @@ def misfits(value: Mapping[str, JSON], schema: JSON) -> list[str]:
     """List top-level mistakes: missing names, wrong types, unknown values and names."""
     if not isinstance(schema, Mapping):
         return []
-    found: list[str] = []
+    mistakes: list[str] = []
     required = schema.get("required")
     if isinstance(required, Sequence) and not isinstance(required, str):
-        found += [
+        mistakes += [
             f"{visible(name, newlines=False)} is missing"
             for name in required
             if isinstance(name, str) and name not in value
@@ -118,10 +118,10 @@ def misfits(value: Mapping[str, JSON], schema: JSON) -> list[str]:
         for name, given in value.items():
             complaint = _misfit(given, properties.get(name))
             if complaint:
-                found.append(f"{visible(name, newlines=False)} {complaint}")
+                mistakes.append(f"{visible(name, newlines=False)} {complaint}")
             elif name not in properties and schema.get("additionalProperties") is False:
-                found.append(f"the tool has no argument {visible(name, newlines=False)}")
-    return found
+                mistakes.append(f"the tool has no argument {visible(name, newlines=False)}")
+    return mistakes
 
 
 def _misfit(given: JSON, schema: JSON) -> str:
@@ -129,9 +129,9 @@ def _misfit(given: JSON, schema: JSON) -> str:
         return ""
     wanted = schema.get("type")
     names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, Sequence) else []
-    known = [name for name in names if isinstance(name, str) and name in TYPES]
-    if known and not any(_is(given, name) for name in known):
-        return f"must be {' or '.join(known)}"
+    types = [name for name in names if isinstance(name, str) and name in TYPES]
+    if types and not any(_is(given, name) for name in types):
+        return f"must be {' or '.join(types)}"
     offered = schema.get("enum")
     if isinstance(offered, Sequence) and not isinstance(offered, str) and given not in offered:
         return f"must be one of {visible(json.dumps(list(offered), ensure_ascii=False)[:200], newlines=False)}"

@@ -58,9 +58,9 @@ class PageLines(PieceView, SelectingView):
         if selected := self.selected_source():
             return selected
         if isinstance(self._page, TreePage) and self.cursor is not None:
-            found = self._page.entry_of(self.cursor)
-            if found is not None:
-                return found
+            entry = self._page.entry_of(self.cursor)
+            if entry is not None:
+                return entry
         return self._page.source
 
     @property

@@ -80,8 +80,8 @@ def headers_page(source: InspectorSource, row: Row) -> Page:
     records: Iterable[Record] = [first] if first is not None else []
     if row.kind not in {"request", "response"}:
         records = (record for page in source.pages_of(row) for record in page)
-    found = ((record.draft.head, record) for record in records if record.draft.head is not None)
-    blocks = ["\n".join(_head_lines(head, record)) for head, record in islice(found, 2)]
+    heads = ((record.draft.head, record) for record in records if record.draft.head is not None)
+    blocks = ["\n".join(_head_lines(head, record)) for head, record in islice(heads, 2)]
     return TextPage("headers", "\n\n".join(blocks) or "none", form="headers")
 
 

@@ -41,8 +41,8 @@ def relative_of(source: InspectorSource, row: Row) -> Row | None:
     rows = source.ladder.rows
     related = [rows[number] for number in source.ladder.relatives(row.number)]
     for lane in _OTHER_LANES[row.lane]:
-        if found := _nearest(row, (other for other in related if other.lane == lane)):
-            return found
+        if nearest := _nearest(row, (candidate for candidate in related if candidate.lane == lane)):
+            return nearest
     number = source.ladder.partner(row.number)
     return rows[number] if number is not None else None
 

@@ -92,8 +92,8 @@ class Filtering:
     def sift(self, ladder: Ladder, taken: int) -> Sequence[int]:
         """Return the matching rows after checking all values again."""
         began = self._clock()
-        found = ladder.filter(self.text) if self.text else array("q")
-        self._by_value = found[: bisect_left(found, taken)]
+        matches = ladder.filter(self.text) if self.text else array("q")
+        self._by_value = matches[: bisect_left(matches, taken)]
         self.is_stale = False
         ended = self._clock()
         self._due = ended + _SHARE * (ended - began)

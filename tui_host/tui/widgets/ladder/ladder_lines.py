@@ -169,8 +169,8 @@ def _response(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
         pieces.append((f" {glyphs.dot} {row.events:,} events", "words"))
     elif row.size:
         pieces.append((f" {glyphs.dot} {short_size(row.size)}", "words"))
-    if said := told.described or row.words:
-        pieces.append((f" {glyphs.dot} {line(said, WORDS)}", "words"))
+    if words := told.described or row.words:
+        pieces.append((f" {glyphs.dot} {line(words, WORDS)}", "words"))
     if told.milliseconds is not None and row.state != "open":
         pieces.append((f" {glyphs.dot} {short_time(told.milliseconds)}", "figure"))
     return pieces
@@ -274,8 +274,8 @@ class LadderDrawing:
         return heading(home, self._columns(source, width), source.ladder.hosts.get(home.turn, ""))
 
     def _row(self, source: InspectorSource, row: Row, width: int) -> list[Piece]:
-        told = self._words.told(source, row, self._home(source, row))
-        return row_line(row, told, self._columns(source, width))
+        facts = self._words.told(source, row, self._home(source, row))
+        return row_line(row, facts, self._columns(source, width))
 
     def _home(self, source: InspectorSource, row: Row) -> Row:
         number = self._index.home_of(row.number)

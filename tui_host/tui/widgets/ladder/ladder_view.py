@@ -167,8 +167,8 @@ class LadderView(PieceView, SelectingView):
         seen = self._index.rows(self.top, self.top + self.view_height)
         wanted = self._filtering.wanted
         self._rows_changed(self._words.fill(source, [*seen, *wanted], FILTERING if wanted else SEEN))
-        if found := self._filtering.look(source.ladder):
-            self._extend(found, new=0)
+        if matches := self._filtering.look(source.ladder):
+            self._extend(matches, new=0)
 
     # How it is kept.
 
@@ -253,8 +253,8 @@ class LadderView(PieceView, SelectingView):
             if source is not None and number is not None
             else frozenset[int]()
         )
-        for other in related ^ self._related:
-            line = self._index.line_of(other)
+        for number in related ^ self._related:
+            line = self._index.line_of(number)
             if line is not None and self.top <= line < self.top + self.view_height:
                 self.refresh_lines(line)
         self._related = related

@@ -56,9 +56,9 @@ class Sections:
             return row.number
         if _is_before(row, last):
             earlier = (rows[number] for number in reversed(self._begun))
-            may_be = (each for each in earlier if not (self.turns[each.number] and _is_asked_for(row)))
-            same = [each for each in may_be if each.clock == row.clock]
-            return next((each for each in same if not _is_before(row, each)), same[-1]).number
+            may_be = (candidate for candidate in earlier if not (self.turns[candidate.number] and _is_asked_for(row)))
+            same = [candidate for candidate in may_be if candidate.clock == row.clock]
+            return next((candidate for candidate in same if not _is_before(row, candidate)), same[-1]).number
         return last.number if self.turns[last.number] == 0 or self._is_at_work(row, rows) else row.number
 
     def _is_at_work(self, row: Row, rows: Sequence[Row]) -> bool:

@@ -65,16 +65,16 @@ class LadderWords:
 
     def told(self, source: InspectorSource, row: Row, home: Row) -> Told:
         """Return the known facts about a row; times count from the turn of `home`."""
-        known = self._words.get(row.number)
+        cached = self._words.get(row.number)
         return Told(
             started_ns=_began(source, home),
-            described=known[1] if known is not None else "",
+            described=cached[1] if cached is not None else "",
             milliseconds=self._since_partner(source, row),
         )
 
     def fill(self, source: InspectorSource, numbers: Iterable[int], budget: float = BUDGET) -> Sequence[int]:
         """Describe rows for a limited time; return the rows with new descriptions."""
-        found: list[int] = []
+        changed: list[int] = []
         numbers = list(numbers)
         if self._making is not None and self._making[0].number in numbers:
             numbers.insert(0, self._making[0].number)  # what is begun is not thrown away for what comes first now
@@ -99,9 +99,9 @@ class LadderWords:
             self._making = None
             left -= 1
             if self._learn(row, words, making.seconds):
-                found.append(number)
+                changed.append(number)
         self.is_settled = not left
-        return found
+        return changed
 
     def is_to_come(self, row: Row) -> bool:
         """Whether a row's description is missing; a growing row needs only its first."""
@@ -128,8 +128,8 @@ class LadderWords:
             return ""
 
     def _is_known(self, row: Row) -> bool:
-        known = self._words.get(row.number)
-        return known is not None and known[0] == _state_of(row)
+        cached = self._words.get(row.number)
+        return cached is not None and cached[0] == _state_of(row)
 
     def _is_due(self, row: Row) -> bool:
         return row.number not in self._words or row.state != "open" or self._clock() >= self._due.get(row.number, 0.0)

@@ -431,8 +431,8 @@ class SelectingView(LineView):
         here = content.stretch_at(line, cell)[0]
         while 0 <= line < self.line_count():
             while 0 <= (cell := cell + step) <= self.view_width:
-                found = content.stretch_at(line, cell)[0]
-                if (found > here) if step > 0 else (found < here):
+                spot = content.stretch_at(line, cell)[0]
+                if (spot > here) if step > 0 else (spot < here):
                     return line, cell
             line += step
             cell = -1 if step > 0 else self.view_width + 1

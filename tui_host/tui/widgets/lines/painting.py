@@ -277,8 +277,8 @@ class PaintedLines(ScrollView, can_focus=True):
         if isinstance(strip, Laid) and strip.finished is not None:
             return strip.finished
         segments = list(strip)
-        for each in ground.filters:
-            segments = each.apply(segments, ground.behind)
+        for line_filter in ground.filters:
+            segments = line_filter.apply(segments, ground.behind)
         finished = Strip(segments, ground.width)
         if isinstance(strip, Laid):
             strip.finished = finished

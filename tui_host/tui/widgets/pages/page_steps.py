@@ -41,8 +41,8 @@ class Making(Generic[T]):
         """
         began = self._clock()
         try:
-            for said in self._steps:
-                self.said = said
+            for progress in self._steps:
+                self.said = progress
                 if self._clock() - began >= seconds:
                     return False
         finally:

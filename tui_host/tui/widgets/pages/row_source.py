@@ -92,9 +92,9 @@ def request_above(source: InspectorSource, row: Row) -> Row | None:
     """Return the nearest request above a row with equal provider and dialect."""
     rows, dialect = source.ladder.rows, source.dialect(row)
     for number in range(row.number - 1, max(-1, row.number - _LOOK_BACK), -1):
-        other = rows[number]
-        is_request = other.kind == "request" and other.lane == "llm" and not other.missing
-        is_alike = is_request and other.method == row.method and other.peer == row.peer
-        if is_alike and source.dialect(other) == dialect:
-            return other
+        candidate = rows[number]
+        is_request = candidate.kind == "request" and candidate.lane == "llm" and not candidate.missing
+        is_alike = is_request and candidate.method == row.method and candidate.peer == row.peer
+        if is_alike and source.dialect(candidate) == dialect:
+            return candidate
     return None

@@ -209,8 +209,8 @@ class TextSelection(Selectable):
         x, text, places = drawn
         if cell < x:
             return (row[0],), (row[0],)
-        found = character_at(text, cell - x)
-        return ((row[1],), (row[1],)) if found is None else ((places[found[0]],), (places[found[1] - 1] + 1,))
+        span = character_at(text, cell - x)
+        return ((row[1],), (row[1],)) if span is None else ((places[span[0]],), (places[span[1] - 1] + 1,))
 
     @override
     def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:

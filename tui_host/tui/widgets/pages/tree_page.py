@@ -137,8 +137,8 @@ class TreePage(Page):
         self._width = max(8, width)
         self._bodies.clear()
         self._growing.clear()
-        said = [*self._said, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
-        self._notes = [(part, style) for note, style in said for part in wrapped(note, self._width)]
+        notes = [*self._said, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
+        self._notes = [(part, style) for note, style in notes for part in wrapped(note, self._width)]
         self._count()
 
     @override
@@ -190,8 +190,8 @@ class TreePage(Page):
             end += 1
         again = list(self._walk([shown.entry], shown.above, shown.depth))
         self._shown[first:end] = map(_brief, again)
-        for other in again:
-            self._measure(other)
+        for entry in again:
+            self._measure(entry)
         self._count()
         return True
 

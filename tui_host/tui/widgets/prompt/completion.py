@@ -79,7 +79,7 @@ class Completion(LineView, can_focus=False):
     def draw(self, number: int) -> Strip:
         name, words = self._pairs[number]
         mark = ">" if number == self.cursor else " "
-        widest = min(24, max(cell_len(other) for other, _ in self._pairs))
+        widest = min(24, max(cell_len(suggestion) for suggestion, _ in self._pairs))
         left = f"{mark} {self._sign}{clip(visible(name, newlines=False), 40, self._glyphs.more)}".ljust(widest + 5)
         style = self.get_component_rich_style("completion--help")
         muted = Style(color=style.color)

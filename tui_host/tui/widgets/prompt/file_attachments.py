@@ -57,19 +57,19 @@ class Attaching:
         """Suggest files for an `@` at the end of a text; False without an `@`."""
         from tui_host.tui.widgets.prompt.file_names import WORD
 
-        found = WORD.search(before)
-        if found is None:
+        match = WORD.search(before)
+        if match is None:
             return False
-        partial = found["quoted"] if found["quoted"] is not None else found["plain"]
-        self._prompt.run_worker(self._look(found[0], partial), group=LOOKING, exclusive=True)
+        partial = match["quoted"] if match["quoted"] is not None else match["plain"]
+        self._prompt.run_worker(self._look(match[0], partial), group=LOOKING, exclusive=True)
         return True
 
     async def _look(self, word: str, partial: str) -> None:
         from tui_host.tui.widgets.prompt.file_names import matching
 
-        found = await asyncio.to_thread(matching, partial)
+        suggestions = await asyncio.to_thread(matching, partial)
         if self._place.before_caret.endswith(word):
-            self._place.offer(found, "files")
+            self._place.offer(suggestions, "files")
 
     def take_paste(self, pasted: str, written: str) -> None:
         """Suggest the files named by a pasted text.
@@ -97,13 +97,13 @@ class Attaching:
             word, paths = self.dropped
             self._read(paths, word)
             return
-        found = WORD.search(self._place.before_caret)
-        if found is None:
+        match = WORD.search(self._place.before_caret)
+        if match is None:
             return
         if name.endswith("/"):
-            self._place.put_for(found[0], written(name))
+            self._place.put_for(match[0], written(name))
         else:
-            self._read((name,), found[0])
+            self._read((name,), match[0])
 
     def _read(self, paths: Sequence[str], word: str) -> None:
         self.reading += 1
@@ -115,14 +115,14 @@ class Attaching:
 
         prompt = self._prompt
         try:
-            found = [await asyncio.to_thread(read_attached, path) for path in paths]
-            check_together([*self.marks.found(prompt.text), *found])
+            files = [await asyncio.to_thread(read_attached, path) for path in paths]
+            check_together([*self.marks.found(prompt.text), *files])
         except TuiHostError as error:
             prompt.notify(f"Not attached: {error}.", severity="warning", markup=False, timeout=8)
             return
         finally:
             self.reading -= 1
         marks: list[str] = []
-        for each in found:
-            marks.append(self.marks.add(each.words, each, prompt.text + "".join(marks)))
+        for file in files:
+            marks.append(self.marks.add(file.words, file, prompt.text + "".join(marks)))
         self._place.put_for(word, " ".join(marks) + " ")

@@ -26,7 +26,7 @@ def matching(partial: str) -> list[tuple[str, str]]:
     folder, _, begun = partial.rpartition("/")
     where = os.path.expanduser(f"{folder}/" if "/" in partial else ".")  # noqa: PTH111 - what follows is typed text too
     begun_low = begun.casefold()
-    found: list[tuple[bool, str, str]] = []
+    matches: list[tuple[bool, str, str]] = []
     with suppress(OSError, ValueError), os.scandir(where) as entries:
         for entry in islice(entries, MOST_LOOKED_AT):
             name = entry.name
@@ -35,13 +35,13 @@ def matching(partial: str) -> list[tuple[str, str]]:
                 continue
             with suppress(OSError):
                 if entry.is_dir():
-                    found.append((False, f"{name}/", "folder"))
+                    matches.append((False, f"{name}/", "folder"))
                 elif entry.is_file():
-                    found.append((True, name, _size(entry.stat().st_size)))
+                    matches.append((True, name, _size(entry.stat().st_size)))
     before = f"{folder}/" if "/" in partial else ""
-    return [(before + name, words) for _, name, words in sorted(found, key=lambda each: (each[0], each[1].casefold()))][
-        :MOST_OFFERED
-    ]
+    return [
+        (before + name, words) for _, name, words in sorted(matches, key=lambda each: (each[0], each[1].casefold()))
+    ][:MOST_OFFERED]
 
 
 def named(pasted: str) -> tuple[str, ...]:

@@ -26,8 +26,8 @@ class Marks(Generic[T]):
             value: What it stands for.
             beside: What stands in the prompt; the mark is like nothing in it.
         """
-        for mark, known in self.values.items():
-            if known == value and mark not in beside:
+        for mark, present in self.values.items():
+            if present == value and mark not in beside:
                 return mark
         mark, number = f"[{words}]", 1
         while mark in self.values or mark in beside:
@@ -38,10 +38,10 @@ class Marks(Generic[T]):
 
     def spans(self, line: str) -> list[tuple[int, int]]:
         """Where marks begin and end in a line, in order."""
-        found = [
+        places = [
             (at.start(), at.end()) for mark in self.values if mark in line for at in re.finditer(re.escape(mark), line)
         ]
-        return sorted(found)
+        return sorted(places)
 
     def found(self, text: str) -> list[T]:
         """Return the values of the marks in a text, in order, without repeats."""
@@ -83,9 +83,12 @@ class Pastes(Marks[str]):
         """Fold known pastes of a text again, and a huge text as a whole."""
         for mark, folded in sorted(self.values.items(), key=lambda pair: -len(pair[1])):
             ends = folded.rstrip()  # the ends of a message are sent without empty lines
-            known = next((each for each in (folded, ends, BLANK_LINES.sub("", ends)) if each and each in text), None)
-            if known is not None:
-                text = text.replace(known, mark, 1)
+            variant = next(
+                (spelling for spelling in (folded, ends, BLANK_LINES.sub("", ends)) if spelling and spelling in text),
+                None,
+            )
+            if variant is not None:
+                text = text.replace(variant, mark, 1)
         if len(text) <= FOLDED_CHARACTERS:
             return text
         return self._marked(text, text.count("\n") + 1, "")

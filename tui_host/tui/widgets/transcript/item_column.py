@@ -72,11 +72,11 @@ class Column:
         """Take in changes; return the numbers of changed and new items."""
         changed = self.conversation.changed_since(self._seen)
         self._seen = self.conversation.revision
-        known = len(self.heights)
-        for number in range(known, len(self.conversation)):
+        count = len(self.heights)
+        for number in range(count, len(self.conversation)):
             self.heights.append(self._estimate(number))
         for number in changed:
-            if number < known and number not in self._shown:
+            if number < count and number not in self._shown:
                 self.heights.put(number, self._estimate(number))
         return changed
 

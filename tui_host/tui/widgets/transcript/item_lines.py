@@ -281,17 +281,17 @@ class Shown:
         """Return the first line changed since the last call; the height if none changed."""
         before, self._painted = self._painted, [(part, part.height) for part in self._parts]
         dirty = start = self.gap
-        found = False
+        has_changed = False
         for number, (part, height) in enumerate(self._painted):
             old, old_height = before[number] if number < len(before) else (None, 0)
             own = part.take_dirty()
             if isinstance(part, Flow) and isinstance(old, Flow) and part.document is old.document:
                 old = part
-            if not found and (old is not part or own < height or height != old_height):
-                found = True
+            if not has_changed and (old is not part or own < height or height != old_height):
+                has_changed = True
                 dirty = start + (min(own, old_height) if old is part else 0)
             start += height
-        return dirty if found else start
+        return dirty if has_changed else start
 
 
 class _Builder:

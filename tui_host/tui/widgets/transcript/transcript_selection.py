@@ -91,8 +91,8 @@ class TranscriptSelection:
         if not isinstance(part, Flow):
             return None
         find = selecting.text_at if whole else selecting.word_at
-        found = find(part.document, inside, cell - part.indent)
-        return None if found is None else ((number, part.rank, found[0]), (number, part.rank, found[1]))
+        span = find(part.document, inside, cell - part.indent)
+        return None if span is None else ((number, part.rank, span[0]), (number, part.rank, span[1]))
 
     # What.
 

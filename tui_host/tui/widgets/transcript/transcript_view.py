@@ -100,9 +100,9 @@ class Transcript(SelectingView):
         if self.view_width <= 0 or column.look is None:
             return  # not laid out yet: `width_changed` measures everything
         if column.is_behind:
-            known = len(column)
+            count = len(column)
             changed = column.take_in()
-            if not known:
+            if not count:
                 self.refresh()
             self._work(changed)
         elif not self._working and not column.are_done(self.top, self.top + self.view_height - 1):
@@ -125,8 +125,8 @@ class Transcript(SelectingView):
     def _present_look(self) -> Look:
         look = self._column.look
         if look is None or look.width != self.view_width:
-            known = None if look is None else look.inks
-            look = Look(self.view_width, inks_of(self, self._glyphs, known), self._again_key, self._mask)
+            inks_before = None if look is None else look.inks
+            look = Look(self.view_width, inks_of(self, self._glyphs, inks_before), self._again_key, self._mask)
         return look
 
     def _work(self, changed: Sequence[int] = ()) -> None:
@@ -357,10 +357,10 @@ class Transcript(SelectingView):
 
     def action_copy_code(self) -> None:
         """Copy the next code block of the current answer, else of the last answer with code."""
-        found = next_code(self._column, self.current, self._copied_code)
-        if found is not None:
-            self._copied_code = found.item, found.place
-            self.post_message(self.CopyAsked(found.what, found.text))
+        code = next_code(self._column, self.current, self._copied_code)
+        if code is not None:
+            self._copied_code = code.item, code.place
+            self.post_message(self.CopyAsked(code.what, code.text))
 
     @property
     def quick(self) -> Mapping[str, str]:
