@@ -1,14 +1,16 @@
-"""What other programs save in forms of their own, or say by other APIs, which is not read here: known by what it is, and told with what to do instead."""
+"""Files and lines that are not read, known by what they are, and what to do instead."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON, TuiHostError
-from tui_host.opening.drafts import File, line_of
+from tui_host.opening.import_types import File, place_of
+from tui_host.opening.logs.log_lines import Line, LogLines
 
 _FLOWS = re.compile(rb"(\d{1,12}):\d{1,2}:[a-z_]{1,40}[;,]")
 """A dictionary as mitmproxy writes it, up to its first key."""
@@ -18,145 +20,134 @@ _PACKETS = re.compile(
 )
 """Source: the IETF's drafts of pcap, section 4, and pcapng, section 4.1."""
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-
-
-_OF_JAVASCRIPT = re.compile(
-    rb"\{\s+(?:[\w$]+: (?:'[^'\n]{0,200}'|[\w.-]{1,40}),\s+){0,8}"
-    rb"(?:jsonrpc|model|messages|choices|message|candidates|contents|system|tools|object|method|params|result|role): ['\"`\[{]"
+_WIRE_NAMES = (
+    r"jsonrpc|model|messages|choices|message|candidates|contents|system|tools|object|method|params|result|role"
 )
-"""An object as node's `console.log` prints it, up to a member that is on a wire."""
-_LOOKED_AT = 1 << 16
-_LEFT_OUT = re.compile(rb"[:\[,]\s+\[(?:Object|Array)\]")
-"""So stands in them what is nested deeper than it prints, unless it is told to print all."""
-_OF_ONE = 1 << 11
-"""Bytes in which the members of one such object are looked for."""
-_TRIES = 100
-"""How many lines that are left out are looked at so."""
-_OF_CHATS = frozenset({"messages", "input", "contents", "jsonrpc"})
+_OF_PYTHON = re.compile(rf"""\{{'(?:{_WIRE_NAMES})': |\bb['"](?:data: ?|\{{\\?")""")
+"""A dictionary or bytes as Python's `print` and `repr` write them."""
+_PRINTED = re.compile(r"""(?<!\w)(?:b['"]|['"](?=data:|event:))(?:(?:data|event): ?)?\Z""")
+"""The beginning of bytes, or of a stream's text, as Python prints them: backslashes in them are doubled."""
+_OF_JAVASCRIPT = re.compile(
+    rf"""\{{\s+(?:[\w$]+: (?:'[^'\n]{{0,200}}'|[\w.-]{{1,40}}),\s+){{0,8}}(?:{_WIRE_NAMES}): ['"`\[{{]"""
+)
+"""An object as node's `console.log` prints it."""
+_CUT_VALUE = re.compile(r"""\{\s*"(?:\w+)"\s*:""")
+_CHAT_MEMBERS = frozenset({"messages", "input", "contents", "jsonrpc"})
+_LINES_LOOKED_AT = 100
 
 
-class _Form(NamedTuple):
+class Unsupported(NamedTuple):
+    """What something is that is not read, and the remedy."""
+
     what: str
     remedy: str
 
 
-_MITMPROXY = _Form(
+_TAP = "or record with tui-host tap"
+_MITMPROXY = Unsupported(
     "these are flows of mitmproxy, which are not read here",
     "make an HTTP archive of them: mitmdump -nr FILE --set hardump=FILE.har",
 )
-_WIRESHARK = _Form(
+_WIRESHARK = Unsupported(
     "these are packets, as Wireshark and tcpdump save them, which are not read here",
     "save the bodies in them (File > Export Objects > HTTP in Wireshark), and name a request and its answer",
 )
-_CHARLES = _Form(
-    "this is a session of Charles, which is not read here",
-    "save it as an HTTP archive: File > Export Session, as .har",
+_CHARLES = Unsupported(
+    "this is a session of Charles, which is not read here", "save it as an HTTP archive: File > Export Session, as .har"
 )
-_FIDDLER = _Form(
+_FIDDLER = Unsupported(
     "this is an archive of Fiddler, which is not read here",
     "save it as an HTTP archive: File > Export Sessions, as HTTPArchive",
 )
-_PACKED = _Form("this is a zip, which is not read here", "unpack it, and name what is in it")
-_NAMED = {**dict.fromkeys(("chls", "chlz", "chlsj", "chlsx"), _CHARLES), "saz": _FIDDLER}
-"""Those that have no beginning of their own."""
-
-
-_STRINGIFY = "have the program print JSON.stringify(object), and name what it writes then"
-_JAVASCRIPT = _Form(
-    "these are objects as JavaScript prints them, which are not read here: they are no JSON", _STRINGIFY
+_PACKED = Unsupported("this is a zip, which is not read here", "unpack it, and name what is in it")
+_BY_SUFFIX = {**dict.fromkeys(("chls", "chlz", "chlsj", "chlsx"), _CHARLES), "saz": _FIDDLER}
+_PYTHON = Unsupported(
+    "these are values as Python prints them, and no JSON", f"write one JSON object a line, with json.dumps, {_TAP}"
 )
-_SHORTENED = _Form(
-    "these are objects as JavaScript prints them, and no JSON: what is nested in them is left out, as [Object]",
-    _STRINGIFY,
+_JAVASCRIPT = Unsupported(
+    "these are objects as JavaScript prints them, and no JSON",
+    f"write one JSON object a line, with JSON.stringify, {_TAP}",
 )
-
-_COMPLETION = _Form(
+_CUT = Unsupported("the JSON in it is cut off or broken", f"write one whole JSON object a line, {_TAP}")
+_COMPLETION = Unsupported(
     "these are completions of a text, as /api/generate of Ollama and /v1/completions give them, which are not read here",
     "capture a chat: /api/chat or /v1/chat/completions",
 )
 
 
-def unread(file: File) -> TuiHostError | None:
-    """Why a file is not read, and what to do; None where it is none of these."""
-    form = _form(file)
+def unsupported_format(file: File) -> TuiHostError | None:
+    """The error for a file in a format of another program; None if it is none of these."""
+    if _are_flows(file):
+        form: Unsupported | None = _MITMPROXY
+    elif _PACKETS.match(file.data[:12]):
+        form = _WIRESHARK
+    else:
+        form = _BY_SUFFIX.get(file.name.rpartition(".")[2].lower()) or (_PACKED if file.data[:4] in _ZIP else None)
     return None if form is None else TuiHostError(form.what, file.name, form.remedy)
 
 
-def printed_objects(file: File) -> TuiHostError | None:
-    """The same for a log of objects that a program printed for eyes; None where it is none."""
-    found = _OF_JAVASCRIPT.search(file.data[:_LOOKED_AT])
-    if found is None:
-        return None
-    form = _printed(file, found.start())
-    return TuiHostError(form.what, f"{file.name}, line {line_of(file.data, found.start())}", form.remedy)
+def unsupported_log(file: File) -> TuiHostError | None:
+    """The error for a log without anything that is read, by the first line that shows why; None if no line shows a reason."""
+    with_braces = (line for line in LogLines(file.data) if line.value is not None or "{" in line.before)
+    for line in islice(with_braces, _LINES_LOOKED_AT):
+        if (form := _reason(line, file)) is not None:
+            return TuiHostError(form.what, f"{file.name}, {place_of(file, line.at)}", form.remedy)
+    return None
 
 
-def _printed(file: File, at: int) -> _Form:
-    """What objects are that JavaScript printed from a place on: all of each may be there, too."""
-    is_shortened = _LEFT_OUT.search(file.data[at : at + _LOOKED_AT]) is not None
-    return _SHORTENED if is_shortened else _JAVASCRIPT
+def is_printed(before: str) -> bool:
+    """Whether the JSON behind these words stands in bytes or a text as Python prints them."""
+    return before.endswith(("'", '"', ": ", ":")) and _PRINTED.search(before) is not None
 
 
-def is_completion(value: JSON) -> bool:
-    """Whether a value is a request for a completion of a text, or such an answer of Ollama's, or has one as a member."""
-    return any(_is_one_completion(mapping(each)) for each in (value, *mapping(value).values()))
-
-
-def completion(file: File, at: int) -> TuiHostError:
-    """Why a file is not read that has such a value in the line that begins there."""
-    return TuiHostError(_COMPLETION.what, f"{file.name}, line {line_of(file.data, at)}", _COMPLETION.remedy)
-
-
-def _is_one_completion(body: Mapping[str, JSON]) -> bool:
-    if body.keys() & _OF_CHATS:
-        return False
-    is_asked = "model" in body and isinstance(body.get("prompt"), str | list)
-    return is_asked or ("model" in body and isinstance(body.get("response"), str) and "done" in body)
-
-
-class LeftOut:
-    """Lines that are left out of a log that is read: of some it is known what they are."""
+class UnreadLines:
+    """Collects why lines of a log are left out, where a person can do something about it."""
 
     def __init__(self, file: File) -> None:
         self._file = file
-        self._tries = _TRIES
-        self._firsts: dict[_Form, int] = {}
-        self._printed_at = -1
+        self._looks = _LINES_LOOKED_AT
+        self._first_places: dict[Unsupported, int] = {}
 
-    def see(self, at: int, text: bytes, value: JSON) -> None:
-        """One of them.
+    def see(self, line: Line) -> None:
+        """Take in a line that is left out."""
+        if self._looks and (line.value is not None or "{" in line.before or "'" in line.before):
+            self._looks -= 1
+            if (form := _reason(line, self._file)) is not None:
+                self._first_places.setdefault(form, line.at)
 
-        Args:
-            at: Where it begins.
-            text: It, where there is no JSON in it.
-            value: What this says.
-        """
-        if is_completion(value):
-            self._firsts.setdefault(_COMPLETION, at)
-        elif self._printed_at < 0 and self._tries and b"{" in text:
-            self._tries -= 1
-            found = _OF_JAVASCRIPT.search(self._file.data[at : at + _OF_ONE])
-            if found is not None and found.start() < len(text):
-                self._printed_at = at
-                self._firsts[_printed(self._file, at)] = at
-
-    def told(self) -> Iterator[str]:
-        """What a person should be told of them."""
-        for form, at in self._firsts.items():
-            yield f"{self._file.name}, from line {line_of(self._file.data, at)} on: {form.what} ({form.remedy})."
+    def messages(self) -> Iterator[str]:
+        """A sentence for each reason."""
+        for form, at in self._first_places.items():
+            yield f"{self._file.name}, from {place_of(self._file, at)} on: {form.what} ({form.remedy})."
 
 
-def _form(file: File) -> _Form | None:
-    if _are_flows(file):
-        return _MITMPROXY
-    if _PACKETS.match(file.data[:12]):
-        return _WIRESHARK
-    named = _NAMED.get(file.name.rpartition(".")[2].lower())
-    return named or (_PACKED if file.data[:4] in _ZIP else None)
+def _reason(line: Line, file: File) -> Unsupported | None:
+    if is_printed(line.before) and line.data:
+        return _PYTHON
+    if line.value is not None:
+        return _COMPLETION if _has_completion(line.value) else None
+    text = line.before
+    if _OF_PYTHON.search(text):
+        return _PYTHON
+    if text.rstrip().endswith("{") or "{ " in text:
+        ahead = file.data[line.at : line.at + (1 << 11)].decode("utf-8", "replace")
+        if (found := _OF_JAVASCRIPT.search(ahead)) is not None and found.start() < len(text):
+            return _JAVASCRIPT
+    return _CUT if _CUT_VALUE.search(text) else None
+
+
+def _has_completion(value: JSON) -> bool:
+    return any(_is_completion(mapping(each)) for each in (value, *mapping(value).values()))
+
+
+def _is_completion(body: Mapping[str, JSON]) -> bool:
+    if "model" not in body or body.keys() & _CHAT_MEMBERS:
+        return False
+    return isinstance(body.get("prompt"), str | list) or (isinstance(body.get("response"), str) and "done" in body)
 
 
 def _are_flows(file: File) -> bool:
-    """Whether it begins with a dictionary, which ends where it says, or is cut off before that."""
+    """Whether the file begins with a dictionary of mitmproxy, which ends where it says, or is cut off before that."""
     begins = _FLOWS.match(file.data[:64])
     if begins is None:
         return False

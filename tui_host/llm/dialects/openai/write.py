@@ -92,7 +92,8 @@ class OpenAI:
     def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
         """A completion, a chunk of one, or an error."""
         if "choices" not in body or "messages" in body:
-            return AnswerPart() if error_object(body).keys() & {"type", "code", "param"} else None
+            error = error_object(body)
+            return AnswerPart() if error.keys() & {"type", "code", "param"} and "status" not in error else None
         choice = first_object(body["choices"], index="index")
         delta = mapping(choice.get("delta"))
         return AnswerPart(
