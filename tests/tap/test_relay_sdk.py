@@ -36,7 +36,7 @@ WEATHER = ("-m", "tui_host.demo.servers", "weather", "--http")
 
 @contextmanager
 def served(*arguments: str) -> Generator[str]:
-    """A server that tells its URL."""
+    """A server that reports its URL."""
     command = [sys.executable, *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None

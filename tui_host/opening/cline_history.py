@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tui_host.capture.json.elements import after_space, elements, members, value_end
 from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.scan import after_space, elements, members, value_end
 from tui_host.opening.exchange_assembly import NO_ANSWER_BUT, Exchange
 from tui_host.opening.import_types import LATEST_NS, File, Moment, Notes, TimedDraft, read_value
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tui_host.capture.json.elements import Data
+from tui_host.capture.json.scan import Data
 from tui_host.opening.import_types import VALUE_LIMIT, File, Notes, line_of, unreadable
 
 _GZIP = b"\x1f\x8b"

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
 
-from tui_host.capture.json.depth import LEVELS, is_deeper
-from tui_host.capture.json.elements import Data
-from tui_host.capture.json.long_numbers import load_tolerantly
+from tui_host.capture.json.reading import LEVELS, is_deeper, load_tolerantly
+from tui_host.capture.json.scan import Data
 from tui_host.capture.record import Draft
 from tui_host.errors import JSON, TuiHostError
 

@@ -31,7 +31,7 @@ from tui_host.opening.session_intake import ImportSetup, SessionIntake
 from tui_host.opening.untimed_files import interleaved
 
 if TYPE_CHECKING:
-    from tui_host.capture.json.elements import Data
+    from tui_host.capture.json.scan import Data
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import Store
 

@@ -18,8 +18,8 @@ from tui_host.opening.har import archive
 from tui_host.opening.import_types import File, Notes, Progress, TimedDraft, line_of, unreadable
 from tui_host.opening.logs import id_halves, tee_pairs
 from tui_host.opening.logs.log_reader import read_log
+from tui_host.opening.logs.unsupported import unsupported_format, unsupported_log
 from tui_host.opening.single_body import BodyFile
-from tui_host.opening.unsupported import unsupported_format, unsupported_log
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
 NOTHING = (

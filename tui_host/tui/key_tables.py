@@ -264,6 +264,12 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key(names="", shown="letters", help="search titles and messages", brief="search"),
         *_CHOOSING,
         Key(names="enter", shown="enter", help="open it, chat and inspector", brief="open"),
+        Key(
+            names="ctrl+l",
+            shown="ctrl+l",
+            help="join what a tap recorded to the story above it, or part a tap from its story",
+            brief="join or part a tap",
+        ),
     ),
     "Help": _MOVES,
 }

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from tui_host.capture.json.depth import LEVELS, is_deeper
-from tui_host.capture.json.elements import BrokenError, Data, value_end
-from tui_host.capture.json.long_numbers import integer
+from tui_host.capture.json.reading import LEVELS, integer, is_deeper
+from tui_host.capture.json.scan import BrokenError, Data, value_end
 from tui_host.errors import JSON
 from tui_host.opening.import_types import VALUE_LIMIT, read_value
 

@@ -23,7 +23,7 @@ from tui_host.opening.logs.log_servers import LogServers
 from tui_host.opening.logs.log_time import TIME, LogClock
 from tui_host.opening.logs.logged_objects import Context, WireData, key_in, split_exchange, texts_in, wire_data_in
 from tui_host.opening.logs.stream_text import DONE, stream_of
-from tui_host.opening.unsupported import UnreadLines, is_printed
+from tui_host.opening.logs.unsupported import UnreadLines, is_printed
 
 OTHERS = "lines that are of neither wire"
 

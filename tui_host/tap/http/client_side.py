@@ -81,7 +81,7 @@ class ClientSide(asyncio.BufferedProtocol):
         if self._upstream is not None:
             self._upstream.abandon(with_reset=exc is not None)
         if request is not None:
-            request.witness.close()
+            request.reporter.close()
 
     @override
     def pause_writing(self) -> None:
@@ -149,16 +149,16 @@ class ClientSide(asyncio.BufferedProtocol):
         self._relay.tell(f"the host was answered 502 by the tap itself: {words}")
         self._request = None
         if request is not None:
-            request.witness.fail(words, "not connected")
+            request.reporter.fail(words, "not connected")
 
     def cut(self, words: str, *, was_reset: bool) -> None:
         """The upstream's connection ended; the client's ends as it did."""
         transport, request = self._transport, self._request
         self._request = None
         if request is not None and self._has_ended:
-            request.witness.close()  # the client had ended first, and the upstream took that for the end of all
+            request.reporter.close()  # the client had ended first, and the upstream took that for the end of all
         elif request is not None:
-            request.witness.fail(words, "cut by peer")
+            request.reporter.fail(words, "cut by peer")
         if transport is not None and not self._ignoring:
             break_off(transport, with_reset=was_reset)
 
@@ -174,7 +174,7 @@ class ClientSide(asyncio.BufferedProtocol):
         if self._upstream is not None:
             self._upstream.abandon()
         if request is not None:
-            request.witness.fail(ENDED, "failed")
+            request.reporter.fail(ENDED, "failed")
         if self._transport is not None:
             break_off(self._transport, with_reset=request is not None)
 
@@ -220,7 +220,7 @@ class ClientSide(asyncio.BufferedProtocol):
             return
         upstream = route.upstream
         passed = relay.passed(head, route)
-        request = self._request = Request(head, arrived.framing, relay.witness(passed, upstream.origin))
+        request = self._request = Request(head, arrived.framing, relay.reporter(passed, upstream.origin))
         other = self._upstream
         if other is not None and other.upstream is not upstream:
             other.abandon()
@@ -228,7 +228,7 @@ class ClientSide(asyncio.BufferedProtocol):
         if other is None:
             other = self._upstream = UpstreamSide(relay, self, upstream)
             relay.group.start_soon(other.connect, rounds.source(self._arriving.rounds, len(relay.clients)))
-        other.expect(head, request.witness)
+        other.expect(head, request.reporter)
         self._pass(request, other, arrived.begun, upstream.written(passed))
 
     def _pass(self, request: Request, upstream: UpstreamSide, data: bytes, before: bytes = b"") -> None:
@@ -237,7 +237,7 @@ class ClientSide(asyncio.BufferedProtocol):
             out = before + request.feed(data)
         except BodyError as error:
             self._request = None
-            request.witness.close()
+            request.reporter.close()
             upstream.abandon()
             self._refuse(HeadError(400, str(error)), request.head.method)
             return

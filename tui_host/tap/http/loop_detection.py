@@ -1,6 +1,6 @@
 """Taps that lead to each other: found by where a connection comes from, since nothing is added to what passes.
 
-A tap that is busy connects to this machine from an address of its own in 127.0.0.0/8, which tells the next tap, if it is one, through
+A tap that is busy connects to this machine from an address of its own in 127.0.0.0/8, which reports the next tap, if it is one, through
 how many the connection has come. What leads to no tap passes few of them, and nobody else looks at which address of its own machine
 a connection comes from. Only Linux has all of these addresses; elsewhere a round ends where there are no more ports.
 """

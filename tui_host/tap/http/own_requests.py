@@ -62,17 +62,17 @@ async def _ask(relay: Relay, logins: Logins, target: bytes) -> bool:
         block = route.upstream.written(passed)
     except HeadError:
         return False  # nothing of the kind is sent
-    witness = relay.witness(passed, route.upstream.origin)
+    reporter = relay.reporter(passed, route.upstream.origin)
     upstream = UpstreamSide(relay, asking, route.upstream)
     relay.group.start_soon(upstream.connect, None)
-    upstream.expect(head, witness)
+    upstream.expect(head, reporter)
     upstream.write(block)
-    witness.sent_all()
+    reporter.sent_all()
     try:
         await asking.over.wait()
     finally:
         upstream.abandon()
-        witness.close()
+        reporter.close()
     return asking.is_whole and asking.began[9:10] in b"234"
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from anyio.abc import TaskGroup
 
-from tui_host.tap.http.exchange_reporter import Tells, Witness
+from tui_host.tap.http.exchange_reporter import ExchangeReporter, ItemWriter
 from tui_host.tap.http.hop_headers import to_upstream
 from tui_host.tap.http.logins import Logins, Route
 from tui_host.tap.http.refusal import refusal
@@ -44,7 +44,7 @@ class Relay:
         gate: Which are taken.
         rewriting: What is led back.
         logins: Where logins lead, None before what is no MCP server.
-        tells: Takes what passes, to be recorded.
+        writer: Takes what passes, to be recorded.
         answer_limit: Bytes of one answer that are recorded; None for all.
         group: Owns the tasks that connect.
         tell: Takes a sentence for a person.
@@ -57,7 +57,7 @@ class Relay:
     gate: Gate
     rewriting: Rewriting
     logins: Logins | None
-    tells: Tells
+    writer: ItemWriter
     answer_limit: int | None
     group: TaskGroup
     tell: Callable[[str], None]
@@ -79,13 +79,13 @@ class Relay:
             own_origins=self.gate.own_origins,
         )
 
-    def witness(self, head: RequestHead, origin: str) -> Witness:
+    def reporter(self, head: RequestHead, origin: str) -> ExchangeReporter:
         """For a request that goes to this origin."""
-        return Witness(self.tells, next(self.numbers), head, origin, answer_limit=self.answer_limit)
+        return ExchangeReporter(self.writer, next(self.numbers), head, origin, answer_limit=self.answer_limit)
 
     def answered(self, head: RequestHead, said: ResponseHead, body: bytes) -> None:
         """What the relay answers itself is recorded, as asked of whatever host it names."""
-        self.witness(head, f"http://{head.value(b'host').decode('latin-1')}").refused(said, body)
+        self.reporter(head, f"http://{head.value(b'host').decode('latin-1')}").refused(said, body)
 
     def refused(self, head: RequestHead, error: HeadError) -> None:
         """A request goes nowhere, which a person is told as well."""

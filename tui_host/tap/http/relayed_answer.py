@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tui_host.tap.http.exchange_reporter import Witness
+from tui_host.tap.http.exchange_reporter import ExchangeReporter
 from tui_host.tap.http.hop_headers import to_client
 from tui_host.tap.http.relayed_bodies import BodyError, OpenBody, body_of, framed, last_chunk
 from tui_host.tap.http.rewriting import Rewriting
@@ -19,7 +19,7 @@ class Answer:
         request: What it answers, as the client sent it.
         head: As the upstream sent it.
         rewriting: Changes what has to be changed.
-        witness: Has it recorded.
+        reporter: Has it recorded.
 
     Attributes:
         lasts: Whether both connections may be used again after it.
@@ -31,9 +31,11 @@ class Answer:
         HeadError: It cannot be told how long it is.
     """
 
-    def __init__(self, request: RequestHead, head: ResponseHead, rewriting: Rewriting, witness: Witness) -> None:
+    def __init__(
+        self, request: RequestHead, head: ResponseHead, rewriting: Rewriting, reporter: ExchangeReporter
+    ) -> None:
         was = response_framing(head, request.method)
-        passed, self._filter = rewriting.answer(request, head, witness.announced)
+        passed, self._filter = rewriting.answer(request, head, reporter.announced)
         framing, changed_to = was, None
         if self._filter is not None:
             framing = _framing_of_changed(was, is_old=0 in {request.minor, head.minor})
@@ -42,7 +44,7 @@ class Answer:
         self._said = response_bytes(to_client(passed, changed_to=changed_to))
         self._body = body_of(was)
         self._is_chunked = framing == "chunked"
-        self._witness = witness
+        self._reporter = reporter
         self.lasts = head.lasts and framing != "close"
         self.has_begun = False
         self.rest = b""
@@ -54,7 +56,7 @@ class Answer:
         Raises:
             BodyError: It cannot be changed as it has to be.
         """
-        body, witness = self._body, self._witness
+        body, reporter = self._body, self._reporter
         try:
             payload, self.rest = body.feed(data)
         except BodyError as error:
@@ -63,12 +65,12 @@ class Answer:
         at_ns = time.monotonic_ns()
         if not self.has_begun:
             self.has_begun = True
-            witness.answered(self._head, at_ns)
+            reporter.answered(self._head, at_ns)
             out = self._said + out
         if payload:
-            witness.chunk(payload, at_ns)
+            reporter.chunk(payload, at_ns)
         if body.done:
-            witness.end(at_ns)
+            reporter.end(at_ns)
         return out
 
     def _passed(self, data: bytes, payload: bytes) -> bytes:
@@ -90,7 +92,7 @@ class Answer:
 
     @property
     def ends_with_connection(self) -> bool:
-        """Whether nothing but the connection's end tells where it ends."""
+        """Whether nothing but the connection's end reports where it ends."""
         return isinstance(self._body, OpenBody)
 
     @property
@@ -109,16 +111,16 @@ class Answer:
     @property
     def plain(self) -> int:
         """So many bytes that follow, if they come, may pass unseen: they are neither changed nor recorded."""
-        return 0 if self._is_chunked or self._filter is not None or not self._witness.has_enough else self._body.plain
+        return 0 if self._is_chunked or self._filter is not None or not self._reporter.has_enough else self._body.plain
 
     def passed(self, size: int) -> None:
         """So many of these have passed."""
         self._body.passed(size)
-        self._witness.unseen(size)
+        self._reporter.unseen(size)
 
     def end(self) -> None:
         """It has come to its end without being fed."""
-        self._witness.end()
+        self._reporter.end()
 
 
 def _framing_of_changed(was: Framing, *, is_old: bool) -> Framing:

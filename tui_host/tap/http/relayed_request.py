@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tui_host.tap.http.exchange_reporter import Witness
+from tui_host.tap.http.exchange_reporter import ExchangeReporter
 from tui_host.tap.http.relayed_bodies import body_of
 from tui_host.tap.message_framing import Framing
 from tui_host.tap.message_heads import RequestHead
@@ -16,7 +16,7 @@ class Request:
     Args:
         head: As the client sent it.
         framing: How its body is framed, on either side.
-        witness: Has it recorded.
+        reporter: Has it recorded.
 
     Attributes:
         rest: What stood behind its end.
@@ -24,9 +24,9 @@ class Request:
         lasts: Whether the client's connection may be used again after it.
     """
 
-    def __init__(self, head: RequestHead, framing: Framing, witness: Witness) -> None:
+    def __init__(self, head: RequestHead, framing: Framing, reporter: ExchangeReporter) -> None:
         self.head = head
-        self.witness = witness
+        self.reporter = reporter
         self.rest = b""
         self.is_answered = False
         self.lasts = head.lasts
@@ -43,11 +43,11 @@ class Request:
         Raises:
             BodyError: It is not framed as it should be.
         """
-        body, witness = self._body, self.witness
+        body, reporter = self._body, self.reporter
         payload, self.rest = body.feed(data)
         at_ns = time.monotonic_ns()
         if payload:
-            witness.sent(payload, at_ns)
+            reporter.sent(payload, at_ns)
         if body.done:
-            witness.sent_all(at_ns)
+            reporter.sent_all(at_ns)
         return data[: len(data) - len(self.rest)]

@@ -103,7 +103,7 @@ class Upstream:
         return f"{self.origin} could not be reached: {words_of(error)}"
 
     def is_at(self, port: int) -> bool:
-        """Whether it is this port of this machine, as far as its URL tells."""
+        """Whether it is this port of this machine, as far as its URL reports."""
         host, own = _address(self.url)
         return own == port and is_here(host)
 

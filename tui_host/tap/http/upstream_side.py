@@ -12,7 +12,7 @@ from typing_extensions import override
 from tui_host.capture.http.client_faults import words_of
 from tui_host.tap.http.abrupt_close import break_off, end_writing
 from tui_host.tap.http.client_end import ClientEnd
-from tui_host.tap.http.exchange_reporter import Witness
+from tui_host.tap.http.exchange_reporter import ExchangeReporter
 from tui_host.tap.http.hop_headers import to_client
 from tui_host.tap.http.relay import Relay
 from tui_host.tap.http.relayed_answer import Answer
@@ -53,7 +53,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._waiting = bytearray()
         self._end = HeadEnd()
         self._request: RequestHead | None = None
-        self._witness: Witness | None = None
+        self._reporter: ExchangeReporter | None = None
         self._answer: Answer | None = None
         self._tunnel = False
         self._says_last = False
@@ -111,8 +111,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
         elif self._says_last:
             self._client.write(data)
         elif self._tunnel:
-            if self._witness is not None:
-                self._witness.chunk(data)
+            if self._reporter is not None:
+                self._reporter.chunk(data)
             self._client.write(data)
         else:
             self._waiting += data
@@ -126,7 +126,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if self._abandoned:
             return
         self._abandoned = True
-        answer, witness = self._answer, self._witness
+        answer, reporter = self._answer, self._reporter
         is_open = answer is not None and answer.ends_with_connection
         if answer is not None:
             if is_open and exc is None:
@@ -136,8 +136,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._client.write(bytes(self._waiting))  # half a head, for the client to judge
         if is_open and exc is None:
             self._client.answered(lasts=False)
-        elif exc is None and self._tunnel and witness is not None:
-            witness.end()
+        elif exc is None and self._tunnel and reporter is not None:
+            reporter.end()
             self._client.close()
         elif self._request is None:
             self._client.close(was_reset=exc is not None)
@@ -159,10 +159,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     # What the client's side says.
 
-    def expect(self, request: RequestHead, witness: Witness) -> None:
+    def expect(self, request: RequestHead, reporter: ExchangeReporter) -> None:
         """The next response belongs to this request."""
         self._request = request
-        self._witness = witness
+        self._reporter = reporter
 
     def write(self, data: bytes) -> None:
         """Bytes for the upstream."""
@@ -249,9 +249,9 @@ class UpstreamSide(asyncio.BufferedProtocol):
                 raise HeadError(502, "the upstream changes to a protocol that nobody had asked for")
             self._change_protocol(head, rest)
             return
-        if self._witness is None:
+        if self._reporter is None:
             raise HeadError(502, "an answer to nothing")
-        answer = Answer(request, head, self._relay.rewriting, self._witness)
+        answer = Answer(request, head, self._relay.rewriting, self._reporter)
         self._answer = answer
         self._pass(answer, rest)
 
@@ -279,9 +279,9 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._client.write(answer.left())
             self._break(words)
             return
-        if self._witness is not None:
-            self._witness.fail(words, "cut by peer")
-        self._answer = self._witness = None
+        if self._reporter is not None:
+            self._reporter.fail(words, "cut by peer")
+        self._answer = self._reporter = None
         self._tunnel = True
 
     def _begin_splice(self) -> None:
@@ -323,7 +323,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     def _finish(self, answer: Answer) -> None:
         lasts = answer.lasts and not answer.rest
-        self._answer = self._request = self._witness = None
+        self._answer = self._request = self._reporter = None
         if not lasts:
             self._abandoned = True
             if self._transport is not None:
@@ -332,10 +332,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     def _change_protocol(self, head: ResponseHead, rest: bytes) -> None:
         self._tunnel = True
-        if self._witness is not None:
+        if self._reporter is not None:
             at_ns = time.monotonic_ns()
-            self._witness.answered(head, at_ns)
-            self._witness.chunk(rest, at_ns)
+            self._reporter.answered(head, at_ns)
+            self._reporter.chunk(rest, at_ns)
         self._client.write(response_bytes(to_client(head)) + rest)
         self._client.tunnel()
 
