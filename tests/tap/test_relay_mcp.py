@@ -13,8 +13,7 @@ from tests.interop.rawhttp import exchanges_in
 from tests.tap.relaying import Kept, Relaying, answer, origin_of, peer, relaying, request, rest_of, until
 from tui_host.capture.exports.jsonl_export import record_line
 from tui_host.capture.http.sse import SseDecoder
-from tui_host.tap.http.endpoint_events import URL_LIMIT, EndpointFilter
-from tui_host.tap.http.endpoint_origin import EndpointOrigin
+from tui_host.tap.http.endpoint_events import URL_LIMIT, EndpointFilter, EndpointOrigin
 
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}'
 RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}'

@@ -20,23 +20,23 @@ WORDS = "taps lead to each other, and what was asked for goes round between them
 _PREFIX = "127.84.72."
 
 
-def rounds(peer: Sequence[object] | None) -> int:
+def marks_of(peer: Sequence[object] | None) -> int:
     """How many taps have marked a connection, by its other end's address."""
     prefix, found, number = str(peer[0] if peer else "").partition(_PREFIX)
     return int(number) if found and not prefix else 0
 
 
-def check(number: int) -> None:
+def refuse_loops(marks: int) -> None:
     """Refuse what has gone round.
 
     Raises:
         HeadError: It has come through more taps than anybody wants.
     """
-    if number > LIMIT:
+    if marks > LIMIT:
         raise HeadError(508, WORDS)
 
 
-def source(before: int, connections: int) -> str | None:
+def marked_source(before: int, connections: int) -> str | None:
     """The address to connect from, None for any.
 
     Args:

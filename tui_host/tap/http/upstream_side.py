@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from typing import Protocol
 
 import anyio
 from typing_extensions import override
 
 from tui_host.capture.http.client_faults import words_of
 from tui_host.tap.http.abrupt_close import break_off, end_writing
-from tui_host.tap.http.client_end import ClientEnd
 from tui_host.tap.http.exchange_reporter import ExchangeReporter
 from tui_host.tap.http.hop_headers import to_client
+from tui_host.tap.http.in_transit import Answer
 from tui_host.tap.http.relay import Relay
-from tui_host.tap.http.relayed_answer import Answer
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.http.splice import WORTH, Splice, Spliced, descriptor_of
 from tui_host.tap.http.upstream import Upstream
@@ -31,6 +31,46 @@ from tui_host.tap.message_heads import (
 _TIMEOUT = re.compile(rb"HTTP/1\.[01] 408 ")
 UNCONNECTED_LIMIT = 256 << 10
 """Bytes of a request that wait for the connection before no more is read."""
+
+
+class ClientEnd(Protocol):
+    """What this side says to the client's."""
+
+    def write(self, data: bytes) -> None:
+        """Bytes for the client."""
+        ...
+
+    def sink(self) -> int | None:
+        """The client's socket, if it may be written to; None while something waits to be."""
+        ...
+
+    def break_off(self) -> None:
+        """Nothing can be written to the client any more."""
+        ...
+
+    def pause(self, *, paused: bool) -> None:
+        """Read no more, or again."""
+        ...
+
+    def tunnel(self) -> None:
+        """From now on what comes is passed as it is."""
+        ...
+
+    def answered(self, *, lasts: bool) -> None:
+        """The response is complete; whether the connection lasts."""
+        ...
+
+    def failed(self, words: str) -> None:
+        """The upstream could not be asked, or what it answers cannot be passed on; nothing of it has been."""
+        ...
+
+    def cut(self, words: str, *, was_reset: bool) -> None:
+        """The upstream's connection ended before its answer did."""
+        ...
+
+    def close(self, *, was_reset: bool = False) -> None:
+        """The upstream's connection ended, and nothing was on its way."""
+        ...
 
 
 class UpstreamSide(asyncio.BufferedProtocol):
