@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tui_host.tap.http.logins import Route
-from tui_host.tap.http.loop_detection import refuse_loops
 from tui_host.tap.http.relay import Relay
 from tui_host.tap.message_framing import Framing, request_framing
 from tui_host.tap.message_heads import HeadEnd, HeadError, RequestHead, read_request
@@ -42,7 +41,6 @@ class ClientRequests:
         relay: What it asks.
 
     Attributes:
-        marks: How many taps have marked the connection.
         method: Of the request whose head was looked at last, as far as that could be read.
     """
 
@@ -51,7 +49,6 @@ class ClientRequests:
         self._came = bytearray()
         self._end = HeadEnd()
         self._waiting: tuple[RequestHead, Framing, Route, int] | None = None  # with the size of its form
-        self.marks = 0
         self.method = _UNREAD
 
     def add(self, data: bytes) -> None:
@@ -128,7 +125,6 @@ class ClientRequests:
         """
         route = self._relay.route(head)
         self._relay.gate.check(head, is_shown=route is not None and bool(route.shown))
-        refuse_loops(self.marks)
         if route is None:
             raise HeadError(404, NOT_NAMED)
         return route

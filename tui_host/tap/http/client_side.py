@@ -9,7 +9,6 @@ from typing_extensions import override
 from tui_host.tap.http.abrupt_close import break_off, end_writing
 from tui_host.tap.http.client_requests import ClientRequest, ClientRequests
 from tui_host.tap.http.in_transit import Request
-from tui_host.tap.http.loop_detection import marked_source, marks_of
 from tui_host.tap.http.relay import Relay, redirection, refusal
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.http.splice import descriptor_of
@@ -42,7 +41,6 @@ class ClientSide(asyncio.BufferedProtocol):
         if not isinstance(transport, asyncio.Transport):
             raise TypeError("a transport that cannot be read and written")
         self._transport = transport
-        self._requests.marks = marks_of(transport.get_extra_info("peername"))
         self._relay.clients.add(self)
 
     @override
@@ -226,7 +224,7 @@ class ClientSide(asyncio.BufferedProtocol):
             other = None
         if other is None:
             other = self._upstream = UpstreamSide(relay, self, upstream)
-            relay.group.start_soon(other.connect, marked_source(self._requests.marks, len(relay.clients)))
+            relay.group.start_soon(other.connect)
         other.expect(head, request.reporter)
         self._pass(request, other, arrived.begun, upstream.written(passed))
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urljoin
 
 from tui_host.capture.redact.body_buffer import Held
-from tui_host.tap.http.endpoint_events import EndpointFilter, EndpointOrigin
+from tui_host.tap.http.endpoint_events import EndpointFilter
 from tui_host.tap.http.logins import Logins, Origin, elsewhere
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.message_heads import RequestHead, ResponseHead
@@ -61,7 +61,6 @@ class Rewriting:
 
     def __init__(self, origin: str, own: str, *, logins: Logins | None, tell: Callable[[str], None]) -> None:
         self._origin = Origin(origin, own)
-        self._endpoints = EndpointOrigin(origin, own)
         self._logins = logins
         self._tell = tell
 
@@ -112,7 +111,7 @@ class Rewriting:
             return None
         kind = response.value(b"content-type").lower()
         if kind.startswith(EVENT_STREAM):
-            return EndpointFilter(self._endpoints, announced)
+            return EndpointFilter(self._origin, announced)
         return _Metadata(logins.document) if logins.is_metadata(request.target) and b"json" in kind else None
 
     def _may_be_read(self, head: RequestHead) -> bool:

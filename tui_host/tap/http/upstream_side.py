@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from typing import Protocol
 
@@ -28,7 +27,6 @@ from tui_host.tap.message_heads import (
     response_bytes,
 )
 
-_TIMEOUT = re.compile(rb"HTTP/1\.[01] 408 ")
 UNCONNECTED_LIMIT = 256 << 10
 """Bytes of a request that wait for the connection before no more is read."""
 
@@ -96,17 +94,16 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._reporter: ExchangeReporter | None = None
         self._answer: Answer | None = None
         self._tunnel = False
-        self._says_last = False
         self._abandoned = False
         self._input_ended = False
         self._splice: Splice | None = None
         self._fault: OSError | None = None
 
-    async def connect(self, source: str | None) -> None:
-        """Connect, from this address if it matters; what goes wrong is told to the client's side."""
+    async def connect(self) -> None:
+        """Connect; what goes wrong is told to the client's side."""
         with self._connecting:
             try:
-                await self.upstream.connect(lambda: self, source)
+                await self.upstream.connect(lambda: self)
             except (OSError, UnicodeError) as error:
                 if not self._abandoned:
                     self._abandoned = True
@@ -148,8 +145,6 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if answer is not None:
             self._pass(answer, data)
             self._begin_splice()
-        elif self._says_last:
-            self._client.write(data)
         elif self._tunnel:
             if self._reporter is not None:
                 self._reporter.chunk(data)
@@ -256,7 +251,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             while waiting and self._answer is None and not self._tunnel and not self._abandoned:
                 end = self._end.find(waiting)
                 if self._request is None:
-                    self._pass_unasked(is_head=end is not None)
+                    self._break("the upstream sent what nobody had asked for")
                     return
                 if end is None:
                     return
@@ -270,17 +265,6 @@ class UpstreamSide(asyncio.BufferedProtocol):
                 waiting += rest
         except HeadError as error:
             self._fail(error.words)
-
-    def _pass_unasked(self, *, is_head: bool) -> None:
-        """Nobody asked for this: it may be the last word of a server that has waited long enough. Source: RFC 9110, section 15.5.9."""
-        if not _TIMEOUT.match(self._waiting):
-            if is_head or len(self._waiting) >= len(b"HTTP/1.1 408 "):
-                self._break("the upstream sent what nobody had asked for")
-            return
-        self._client.write(bytes(self._waiting))
-        self._waiting.clear()
-        self._end.forget()
-        self._says_last = True
 
     def _begin(self, request: RequestHead, head: ResponseHead, rest: bytes) -> None:
         """Pass on the answer's head, and the beginning of its body with it."""
