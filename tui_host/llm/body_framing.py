@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerState
 from tui_host.llm.events import Failed, ModelEvent, Stopped, Unreadable

@@ -16,7 +16,8 @@ from typing import Literal, Self, TypeAlias
 
 from typing_extensions import override
 
-from tui_host.capture.json.spans import Node, read_json, spans
+from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
 from tui_host.llm.events import CallArguments, CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.recorder_protocol import Recording
-from tui_host.capture.redact.login_bodies import WithoutKeys, WithoutTokens, is_login
+from tui_host.capture.redact.login_exchanges import WithoutKeys, WithoutTokens, is_login
 from tui_host.settings.presets import service_at
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import RequestHead, ResponseHead

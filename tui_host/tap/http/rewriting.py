@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urljoin
 
-from tui_host.capture.redact.body_buffer import Held
+from tui_host.capture.redact.login_exchanges import BodyBuffer
 from tui_host.tap.http.endpoint_events import EndpointFilter
 from tui_host.tap.http.logins import Logins, Origin, elsewhere
 from tui_host.tap.http.relayed_bodies import BodyError
@@ -149,7 +149,7 @@ class _Metadata:
 
     def __init__(self, change: Callable[[bytes], bytes]) -> None:
         self._change = change
-        self._held = Held()
+        self._held = BodyBuffer()
 
     def feed(self, data: bytes) -> bytes:
         """Nothing until its end, unless it is too large to be one."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.frames.frame_summary import introduced
 from tui_host.capture.json.narrowing import items, mapping
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode
 from tui_host.errors import JSON
 from tui_host.servers.catalog import ServerStatus, State, Tool
