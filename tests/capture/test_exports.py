@@ -243,7 +243,6 @@ hostile = st.lists(
 ).map("".join)
 
 
-@pytest.mark.exhaustive
 @given(hostile, hostile, hostile)
 def test_foreign_text_never_breaks_out_of_its_quote_or_fence(said: str, answered: str, sent: str) -> None:
     items: list[dict[str, object]] = [

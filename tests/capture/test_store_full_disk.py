@@ -108,7 +108,6 @@ store.close()
     }
 
 
-@pytest.mark.exhaustive
 def test_a_process_that_begins_on_a_full_disk_can_delete(tmp_path: Path) -> None:
     told = on_small_disk(
         tmp_path,
@@ -144,7 +143,6 @@ store.close()
     }
 
 
-@pytest.mark.exhaustive
 def test_without_room_held_back_a_full_disk_is_told_and_nothing_is_harmed(tmp_path: Path) -> None:
     told = on_small_disk(
         tmp_path,
