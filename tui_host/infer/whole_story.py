@@ -13,7 +13,7 @@ from heapq import merge
 from operator import itemgetter
 
 from tui_host.capture.record import Draft, Place, Record
-from tui_host.capture.store.imported_names import own_name
+from tui_host.capture.session_summary import own_name
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import captures_of
 from tui_host.capture.wall_clock import WallClock

@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
-from tui_host.capture.session_summary import SessionInfo, rfc3339
-from tui_host.capture.store.imported_names import own_name
+from tui_host.capture.session_summary import SessionInfo, own_name, rfc3339
 from tui_host.errors import JSON, TuiHostError
 
 FORMAT = 1
