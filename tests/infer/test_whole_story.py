@@ -101,7 +101,7 @@ def test_hosts_that_take_turns_at_one_tap_are_one_story_in_which_each_calls_its_
     assert told == {("example/claude-x, gemini-x +1 more", "native and cherry")}
     calls = [item for text in whole.session_items("") if (item := json.loads(text))["item"] == "call"]
     assert [(item["result"], item["words"]) for item in calls] == [
-        (name, "decided in its own host · inferred") for name in ("anthropic", "gemini")
+        (name, "approved by its host, not here · inferred") for name in ("anthropic", "gemini")
     ]
     links = [json.loads(record.draft.data) for record, _ in whole.session_records("") if record.draft.kind == "link"]
     assert sorted(link["relation"] for link in links if link["call"]) == sorted(

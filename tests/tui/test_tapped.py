@@ -27,17 +27,17 @@ CLINE = FORMS["cline"]
 
 async def only_reads(app: Running) -> None:
     """The session on the screen says whose it is, and that nothing can be said in it."""
-    await app.until_shown("Cline, followed: read only", "A tap's, read only.")
+    await app.until_shown("Cline, followed: read only", "Tapped, read only.")
     await app.send("and four?")
-    await app.until_shown("Another host talks here")
+    await app.until_shown("This is another host's session")
     app.app.clear_notifications()
     await app.press("ctrl+o")
-    await app.until_shown("Another host talks here")
+    await app.until_shown("This is another host's session")
     assert not app.session.busy
     await app.press("f3")
     await app.until_shown("1 tapped from Cline   your own: 1 disabled", "live", "1 tool", "add", "host          Cline")
     await app.press("r")
-    await app.until_shown("Another host's server")
+    await app.until_shown("This server belongs to another host")
     app.app.clear_notifications()
     await app.press("f3")
 
@@ -56,7 +56,7 @@ async def is_deleted(app: Running) -> None:
     assert app.host.store is not None
     for tap in app.host.store.sessions.taps(0):
         app.host.store.sessions.delete(tap.id)
-    await app.until_shown("What was recorded here was deleted", "Nothing was kept", "LLM 0")
+    await app.until_shown("These records were deleted", "No requests or frames", "LLM 0")
 
 
 async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_ca
     here.close()
     async with running(tmp_path, config=CONFIG) as app:
         app.app.show_session(app.host.sessions.foreign(imported))
-        await app.until_shown("no chat stands in it", "A␛gent, from a file: read only", "From a file, read only.")
+        await app.until_shown("This capture has no chat", "A␛gent, from a file: read only", "From a file, read only.")
         app.app.show_session(app.host.sessions.foreign(tapped))
         await app.until_shown("example/deepseek-chat and claude-x")
 
@@ -262,5 +262,5 @@ async def test_what_is_new_in_a_request_is_told_by_its_own_conversation_whatever
         requests = [row for row in source.ladder.rows if row.kind == "request"]
         pages = ["\n".join(drawn(parts_page(source, row, set()))) for row in requests]
         assert ["the first request of its conversation" in page for page in pages] == [True, True, True, False]
-        assert "since the request before: +2 messages, prefix identical for" in pages[3]
+        assert "since the previous request: +2 messages, prefix identical for" in pages[3]
     assert model.kept.recording.close()

@@ -135,7 +135,7 @@ class SessionsScreen(ChoiceScreen):
 
     def on_mount(self) -> None:
         """List all, once the field has the focus: reading may take a while."""
-        self._show(empty="The sessions are being looked through …")
+        self._show(empty="Reading the sessions …")
         self.call_later(self._search)
 
     def look(self) -> None:
@@ -189,18 +189,18 @@ class SessionsScreen(ChoiceScreen):
             self._listed = listed
         self._is_behind = self._host.recorder is None
         if self._is_behind:
-            empty = "The sessions are being opened."
+            empty = "Opening the sessions."
         elif store is None:
-            empty = "Nothing is kept here, so there is no earlier session."
+            empty = "Sessions are not saved here, so there are no earlier ones."
         elif words:
             empty = (
-                "No session has all of these words in its title or messages. Fewer words find more."
-                " Of what taps recorded the title alone is searched: open it, and / finds its rows."
+                "No title or message has all of these words; try fewer."
+                " For tapped sessions only the title is searched: open one, and search its rows with /."
             )
         else:
             empty = (
-                "No session yet. Escape goes back to the prompt: ask something, and it is kept from its first word."
-                " What «tui-host tap» passes on for other hosts is listed here too."
+                "No sessions yet. Press escape and ask something: it is saved from the first word."
+                " Sessions of other hosts, recorded by «tui-host tap», are listed here too."
             )
         at = next((number for number, line in enumerate(self._listed) if again and line.key == current), 0)
         self._show(empty=empty, current=at)
@@ -245,9 +245,9 @@ class SessionsScreen(ChoiceScreen):
         if here is None:
             return "open elsewhere" if info.live else ""
         if here.open_questions():
-            return "waits for you"
+            return "waiting for you"
         if here.busy:
-            return "at work"
+            return "running"
         app: object = self.app  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Textual leaves it open
         return "on screen" if isinstance(app, Showing) and app.session is here else ""
 

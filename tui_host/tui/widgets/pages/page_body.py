@@ -54,8 +54,8 @@ class Body:
 def missing_words(row: Row) -> str:
     """What stands in the place of a body that was not captured."""
     if row.kind == "request":
-        return f"The body of this request is {MISSING}, or nothing there says for sure which it is."
-    return f"The body of this answer is {MISSING}, or nothing there says for sure to which request it belongs."
+        return f"The body of this request is {MISSING}, or cannot be told from others."
+    return f"The body of this answer is {MISSING}, or may belong to another request."
 
 
 def head_of(source: InspectorSource, row: Row) -> Head | None:
@@ -100,13 +100,13 @@ def reading(source: InspectorSource, row: Row) -> Steps[Body]:
     if coded and plain:
         data += b"".join(plain)
     notes = [_size(wire, data, decoding, row), *_faults(row)]
-    notes += [f"was {entry.coding}, kept decoded because of what was taken out" for entry in redacted if entry.coding]
+    notes += [f"was {entry.coding}, saved decoded because a secret was removed" for entry in redacted if entry.coding]
     if any(entry.where == "data" and not entry.coding for entry in redacted):
-        notes.append("a secret was taken out of it before it was kept: ••• stands in its place")
+        notes.append("a secret was removed before saving: ••• stands in its place")
     yield "read"
     count = hidden(decode(data[:_NOTICED])) if is_text(data) else 0
     if count:
-        notes.append(f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as pictures")
+        notes.append(f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as symbols")
     return Body(wire=wire, data=data, notes=tuple(notes), redacted=tuple(redacted))
 
 
@@ -129,7 +129,7 @@ def _decoded(wire: bytes, encoding: str | None, *, is_whole: bool) -> Steps[tupl
         pieces.append(coding.finish() if is_whole else b"")
     except CodingError as error:
         data = b"".join(pieces)
-        return (data, f"{name}, decoded below as far as it goes: {error}") if data else (wire, f"{name}: {error}")
+        return (data, f"{name}, decoded below as far as possible: {error}") if data else (wire, f"{name}: {error}")
     return b"".join(pieces), f"{name}, decoded below"
 
 
@@ -138,8 +138,8 @@ def _size(wire: bytes, data: bytes, decoding: str, row: Row) -> str:
     if decoding:
         words.append(decoding)
     if data is not wire:
-        words.append(f"{len(data):,} bytes then")
-    words.append("UTF-8" if is_text(data) else "no text: offset, hex, ASCII")
+        words.append(f"{len(data):,} bytes decoded")
+    words.append("UTF-8" if is_text(data) else "binary: offset, hex, ASCII")
     if row.state == "open":
         words.append("more may come")
     return " · ".join(words)
@@ -150,7 +150,7 @@ def _faults(row: Row) -> Sequence[str]:
     if row.malformed:
         faults.append(f"malformed: {line(row.malformed, 300)}")
     if row.state == "cut":
-        faults.append("cut: it broke off before its end")
+        faults.append("cut: the connection ended too early")
     elif row.state == "failed":
         faults.append("failed")
     return faults

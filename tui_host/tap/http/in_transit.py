@@ -1,4 +1,4 @@
-"""An answer on its way through a relay: its head and what came of its body, as the client gets them. It is recorded before it is given on."""
+"""A request and an answer on their way through a relay: heads and what came of their bodies, recorded before they are given on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,49 @@ from tui_host.tap.http.relayed_bodies import BodyError, OpenBody, body_of, frame
 from tui_host.tap.http.rewriting import Rewriting
 from tui_host.tap.message_framing import Framing, response_framing
 from tui_host.tap.message_heads import RequestHead, ResponseHead, response_bytes
+
+
+class Request:
+    """A request from its head on until it is answered.
+
+    Args:
+        head: As the client sent it.
+        framing: How its body is framed, on either side.
+        reporter: Has it recorded.
+
+    Attributes:
+        rest: What stood behind its end.
+        is_answered: The response is complete.
+        lasts: Whether the client's connection may be used again after it.
+    """
+
+    def __init__(self, head: RequestHead, framing: Framing, reporter: ExchangeReporter) -> None:
+        self.head = head
+        self.reporter = reporter
+        self.rest = b""
+        self.is_answered = False
+        self.lasts = head.lasts
+        self._body = body_of(framing)
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether it has come to its end."""
+        return self._body.done
+
+    def feed(self, data: bytes) -> bytes:
+        """What the upstream gets of these bytes: all of the request's, in the chunks that they came in.
+
+        Raises:
+            BodyError: The body is not framed as it should be.
+        """
+        body, reporter = self._body, self.reporter
+        payload, self.rest = body.feed(data)
+        at_ns = time.monotonic_ns()
+        if payload:
+            reporter.sent(payload, at_ns)
+        if body.done:
+            reporter.sent_all(at_ns)
+        return data[: len(data) - len(self.rest)]
 
 
 class Answer:
