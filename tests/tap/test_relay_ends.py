@@ -220,22 +220,6 @@ async def test_a_client_that_says_no_more_in_the_middle_of_its_request_hears_wha
             assert (await rest_of(client)).endswith(b"short")
 
 
-async def test_a_server_that_has_waited_long_enough_says_so_to_the_client() -> None:
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(answer(b"first"))
-        await heard.wait()
-        await stream.send(answer(b"too late", status=b"408 Request Timeout"))
-
-    heard = anyio.Event()
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
-        await until_has(client, b"first")
-        heard.set()
-        with anyio.fail_after(20):
-            assert (await rest_of(client)).startswith(b"HTTP/1.1 408 ")
-
-
 async def test_a_client_that_resets_resets_the_upstream() -> None:
     ended: list[type[Exception]] = []
 

@@ -6,13 +6,11 @@ import asyncio
 
 from typing_extensions import override
 
-from tui_host.tap.http import loop_detection as rounds
 from tui_host.tap.http.abrupt_close import break_off, end_writing
-from tui_host.tap.http.client_requests import Arrived, Arriving
-from tui_host.tap.http.refusal import redirection, refusal
-from tui_host.tap.http.relay import Relay
+from tui_host.tap.http.client_requests import ClientRequest, ClientRequests
+from tui_host.tap.http.in_transit import Request
+from tui_host.tap.http.relay import Relay, redirection, refusal
 from tui_host.tap.http.relayed_bodies import BodyError
-from tui_host.tap.http.relayed_request import Request
 from tui_host.tap.http.splice import descriptor_of
 from tui_host.tap.http.upstream_side import UpstreamSide
 from tui_host.tap.message_heads import HeadError, ResponseHead, response_bytes
@@ -28,7 +26,7 @@ class ClientSide(asyncio.BufferedProtocol):
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
         self._transport: asyncio.Transport | None = None
-        self._arriving = Arriving(relay, self._go_on)
+        self._requests = ClientRequests(relay)
         self._request: Request | None = None
         self._upstream: UpstreamSide | None = None
         self._tunnel = False
@@ -43,7 +41,6 @@ class ClientSide(asyncio.BufferedProtocol):
         if not isinstance(transport, asyncio.Transport):
             raise TypeError("a transport that cannot be read and written")
         self._transport = transport
-        self._arriving.rounds = rounds.rounds(transport.get_extra_info("peername"))
         self._relay.clients.add(self)
 
     @override
@@ -61,8 +58,8 @@ class ClientSide(asyncio.BufferedProtocol):
         elif request is not None and not request.is_sent and upstream is not None:
             self._pass(request, upstream, data)
         else:
-            self._arriving.add(data)
-            if request is None and not self._arriving.is_learning:
+            self._requests.add(data)
+            if request is None:
                 self._next()
             else:
                 self._hold_back()
@@ -125,7 +122,7 @@ class ClientSide(asyncio.BufferedProtocol):
     def tunnel(self) -> None:
         """From now on what comes is passed as it is."""
         self._tunnel = True
-        sent, upstream = self._arriving.take(), self._upstream
+        sent, upstream = self._requests.take(), self._upstream
         if sent and upstream is not None:
             upstream.write(sent)
         if self._has_ended and upstream is not None:
@@ -184,12 +181,12 @@ class ClientSide(asyncio.BufferedProtocol):
         """Take the next request, if it can go on."""
         while self._request is None and not self._ignoring and self._transport is not None:
             try:
-                arrived = self._arriving.next()
+                arrived = self._requests.next()
                 if arrived is None:
                     return
                 self._take(arrived)
             except HeadError as error:
-                self._refuse(error, self._arriving.method)
+                self._refuse(error, self._requests.method)
 
     def _go_on(self) -> None:
         """Take the next request; a client that sends no more is left once all of its have been answered."""
@@ -200,8 +197,8 @@ class ClientSide(asyncio.BufferedProtocol):
 
     def _hands_on_the_end(self) -> bool:
         """Tell the upstream that nothing follows, behind all that the client has sent. False if no answer is to come."""
-        request, upstream, arriving = self._request, self._upstream, self._arriving
-        if arriving.is_learning or (request is not None and request.is_sent and self._has_more(request)):
+        request, upstream = self._request, self._upstream
+        if request is not None and request.is_sent and self._has_more(request):
             return True
         if upstream is None or (request is None and not self._tunnel):
             return False
@@ -209,9 +206,9 @@ class ClientSide(asyncio.BufferedProtocol):
 
     def _has_more(self, request: Request) -> bool:
         """Whether something has come behind a request that will go on: half a head never will, if nothing follows it."""
-        return not self._tunnel and (request.head.wants_websocket or self._arriving.has_head)
+        return not self._tunnel and (request.head.wants_websocket or self._requests.has_head)
 
-    def _take(self, arrived: Arrived) -> None:
+    def _take(self, arrived: ClientRequest) -> None:
         relay, head, route = self._relay, arrived.head, arrived.route
         if route.shown:  # to a browser, which is sent on
             said = redirection(route.shown)
@@ -227,7 +224,7 @@ class ClientSide(asyncio.BufferedProtocol):
             other = None
         if other is None:
             other = self._upstream = UpstreamSide(relay, self, upstream)
-            relay.group.start_soon(other.connect, rounds.source(self._arriving.rounds, len(relay.clients)))
+            relay.group.start_soon(other.connect)
         other.expect(head, request.reporter)
         self._pass(request, other, arrived.begun, upstream.written(passed))
 
@@ -244,13 +241,13 @@ class ClientSide(asyncio.BufferedProtocol):
         if out:
             upstream.write(out)
         if request.is_sent:
-            self._arriving.add(request.rest)
+            self._requests.add(request.rest)
             self._hold_back()
             if request.is_answered:
                 self._finish(request)
 
     def _hold_back(self) -> None:
-        if self._arriving.is_too_much:
+        if self._requests.is_too_much:
             self.pause(paused=True)
 
     def _finish(self, request: Request) -> None:
@@ -282,6 +279,6 @@ class ClientSide(asyncio.BufferedProtocol):
             return
         self.pause(paused=False)
         self._ignoring = True
-        self._arriving.take()
+        self._requests.take()
         end_writing(transport)
         asyncio.get_running_loop().call_later(LINGER_SECONDS, transport.abort)

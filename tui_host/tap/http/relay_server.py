@@ -68,7 +68,7 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 f"{service.upstream.origin} is this tap itself", "--upstream", "name what it is to stand before"
             )
         own = f"http://{LOOPBACK}:{port}"
-        logins = Logins(service.upstream, own) if service.is_mcp else None
+        logins = Logins(service.upstream, own, service.tell) if service.is_mcp else None
         async with anyio.create_task_group() as group:
             relay = Relay(
                 upstream=service.upstream,

@@ -5,7 +5,6 @@ Imported late, by the recorder.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from io import BytesIO
 from typing import TYPE_CHECKING, Protocol
@@ -39,8 +38,6 @@ REQUESTS_LIMIT = 2 * BODY_LIMIT
 """Bytes of requests' bodies that are held at a time, of all that are being sent; what is more is not kept."""
 ENDED_EARLY = "the tap was ended"
 _ENDS = frozenset((COMPLETE, FAILED, CLOSED))
-_BEFORE_QUERY = re.compile(rb"[^?#]*")
-_SLASHES = re.compile(rb"^(https?:|)/{2,}", re.IGNORECASE)
 _SENT_LOST, _CHUNK_LOST = lost(SENT), lost(CHUNK)
 
 
@@ -238,12 +235,7 @@ class _Exchange:
         if self._observer is None:
             return
         try:
-            place = urljoin(self._url, _plain(url).decode("latin-1"))
+            place = urljoin(self._url, url.decode("latin-1"))
         except ValueError:
             return  # no URL: no client sends anything there
         self._observers.announced(self._observer, place)
-
-
-def _plain(url: bytes) -> bytes:
-    """A URL as clients take it: with one kind of slash, and two of them before the host."""
-    return _SLASHES.sub(rb"\1//", _BEFORE_QUERY.sub(lambda path: path[0].replace(b"\\", b"/"), url, count=1))
