@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.capture.captured import CHAT, NOW_NS, PIECE, WIRES
 from tui_host.capture.http.sse import SseDecoder
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.ladder.event_count import EventCount
+from tui_host.capture.ladder.exchange_rows import EventCount
 from tui_host.capture.record import Head
 from tui_host.opening import File, read
 
