@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import first_of
 from tests.opening.captured import ASK, CHAT, TELL
 from tests.system.terminal import ROOT, Terminal, environment_of, program
 
@@ -81,7 +82,7 @@ def chat_of(terminal: Terminal) -> str:
     return " ".join(" ".join(line[:54] for line in terminal.screen.text.splitlines()).split())
 
 
-@pytest.mark.parametrize(("how", "source"), [("a bad line", "chat"), ("killed", "tap"), ("cut", "chat")])
+@pytest.mark.parametrize(("how", "source"), first_of([("a bad line", "chat"), ("killed", "tap"), ("cut", "chat")]))
 def test_what_was_read_stays_on_the_screen_when_the_rest_cannot_be(tmp_path: Path, how: str, source: str) -> None:
     file, folder = tmp_path / "own.jsonl", tmp_path / "tmp"
     folder.mkdir()
