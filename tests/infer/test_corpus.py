@@ -11,9 +11,9 @@ from dataclasses import astuple, dataclass
 
 import pytest
 
-from tests.infer.corpus import play
 from tests.infer.doubt import undecidable
 from tests.infer.forms import NAMES
+from tests.infer.plays import KINDS, Kind, play
 from tests.infer.world import found_in
 
 SEEDS = range(8)
@@ -74,9 +74,9 @@ class Count:
         return Count(*(one + more for one, more in pairs))
 
 
-def counted(seed: int, name: str, *, are_patient: bool = False) -> Count:
+def counted(seed: int, name: str, kind: Kind = "usual") -> Count:
     """What was found in a form's world."""
-    world = play(seed, name, are_patient=are_patient)
+    world = play(seed, name, kind)
     found, doubtful = found_in(world.story(), world.words), undecidable(world)
     there = world.truth - doubtful
     return Count(len(there), len(found & there), len(found - world.truth), len(doubtful), len(found & doubtful))
@@ -97,10 +97,10 @@ def test_no_link_of_a_form_is_wrong_and_hardly_one_is_missing(name: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("seed", "name", "are_patient"), [(*each, True) for each in HARD] + [(*each, False) for each in HASTY]
+    ("seed", "name", "kind"), [(*each, "patient") for each in HARD] + [(*each, "usual") for each in HASTY]
 )
-def test_in_a_world_where_a_link_was_wrong_once_none_is(seed: int, name: str, *, are_patient: bool) -> None:
-    count = counted(seed, name, are_patient=are_patient)
+def test_in_a_world_where_a_link_was_wrong_once_none_is(seed: int, name: str, kind: Kind) -> None:
+    count = counted(seed, name, kind)
     assert count.found
     assert count.wrong == 0
 
@@ -115,13 +115,14 @@ def test_where_no_times_are_told_nothing_is_found_that_is_not_found_with_them(na
 
 
 def main() -> None:
-    """Print a form a line."""
+    """Print a line for each form and kind of world."""
     seeds = range(int(sys.argv[1]), int(sys.argv[2]))
-    counts = {name: total(counted(seed, name) for seed in seeds) for name in NAMES}
     print(f"{'form':18}{'links':>9}{'found':>9}{'wrong':>7}{'undecidable':>13}{'of these linked':>17}")
-    for name, each in {**counts, "all": total(counts.values())}.items():
-        share = each.found / each.links
-        print(f"{name:18}{each.links:9,}{share:9.2%}{each.wrong:7}{each.open:13,}{each.risked:17,}")
+    for kind in sys.argv[3:] or KINDS:
+        counts = {name: total(counted(seed, name, kind) for seed in seeds) for name in NAMES}
+        for name, each in {**counts, kind: total(counts.values())}.items():
+            share = each.found / max(each.links, 1)
+            print(f"{name:18}{each.links:9,}{share:9.2%}{each.wrong:7}{each.open:13,}{each.risked:17,}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infer.corpus import play
+from tests.infer.plays import play
 from tests.infer.forms import NAMES
 
 
