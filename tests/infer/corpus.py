@@ -459,6 +459,7 @@ class Host:
                 tap.frame("in", {"method": "notifications/tools/list_changed"}, self.connection)
                 tap.start([schema_of(server, each) for each in TOOLS[server]], self.client, self.connection)
             arguments: dict[str, JSON] = {"id": self.chance.randrange(60)} if tool == "status" else {}
+            self.world.unasked.add((server, tool))
             identity, _ = tap.call(tool, arguments, self.connection)
             yield self.wait(1, 30)
             tap.result(identity, f"beat {self.chance.randrange(1 << 20)}", connection=self.connection)

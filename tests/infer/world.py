@@ -269,6 +269,7 @@ class World:
         holding: The requests that tell each call, the first and those that hold what was said before, with the words, and the
             exchanges of the answers behind them.
         later: Answers that nobody waits for: when, where, and what.
+        unasked: Server and tool of the calls that hosts make by themselves.
         unseen: Calls that were asked of a model behind no tap.
     """
 
@@ -282,6 +283,7 @@ class World:
         default_factory=list[tuple[int, ServerTap, int, str, str]]
     )
     taps: int = 0
+    unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     unseen: list[Made] = field(default_factory=list[Made])
 
     def model(self, **more: int) -> ModelTap:

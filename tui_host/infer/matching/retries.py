@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from tui_host.infer.call_values import Carried, FrameKey, Line, Sent
-from tui_host.infer.matching.candidates import Candidate
-from tui_host.infer.matching.rivals import Possible
+from tui_host.infer.matching.candidates import Candidate, Possible
 
 _SOONEST_NS = 20_000_000
 """Sooner than this no host gives up without a word what it sends again on another connection."""

@@ -22,8 +22,7 @@ from tui_host.infer.clock_offsets import (
     is_likely,
     shift_of,
 )
-from tui_host.infer.matching.candidates import Candidate
-from tui_host.infer.matching.rivals import Possible
+from tui_host.infer.matching.candidates import Candidate, Possible
 from tui_host.infer.same_result import BEGINNING, OTHER, SAME, SHORT
 from tui_host.infer.tool_aliases import names_server
 
@@ -37,7 +36,7 @@ _Kind: TypeAlias = tuple[str, str, str]
 """Server, tool, and arguments in the form that those have which may be sent for each other."""
 
 
-class Field:
+class PossiblePairs:
     """Calls and frames by kind.
 
     Args:
@@ -65,7 +64,7 @@ class Field:
                     self._calls[kind].append(each)
 
     @classmethod
-    def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Field:
+    def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> PossiblePairs:
         """The same with the times of all frames on the model's clock."""
         field = cls(candidates, frames)
         shifts, is_any_told = field.shifts()
@@ -161,6 +160,15 @@ class Field:
         for each, grade in grades:
             if grade or (grade is None and not is_sure):  # it may be told nothing yet, or in another's place
                 yield each
+
+    def is_repeated(self, call: Candidate) -> bool:
+        """Whether a conversation asked for the same before: its host may have kept the result."""
+        kinds = [calls for calls in self._calls.values() if call in calls]
+        return any(
+            other.talk == call.talk and other.asked.at_ns < call.asked.at_ns and other.answer != call.answer
+            for calls in kinds
+            for other in calls
+        )
 
     def possible(self) -> Possible:
         """The calls that each frame may carry."""

@@ -1,28 +1,26 @@
-"""Calls and frames that compete with each other: what is certain is taken away, until nothing more is."""
+"""Calls and frames that compete with each other: what is certain is taken out, until nothing more is."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise, starmap
+from itertools import pairwise
 
 from tui_host.infer.call_values import Carried, FrameKey, Sent
-from tui_host.infer.matching.again import Tries
-from tui_host.infer.matching.candidates import Candidate
-from tui_host.infer.matching.courses import Courses, goes_on_before
-from tui_host.infer.matching.rivals import GRADES, Possible, Rivals
+from tui_host.infer.matching.assignment import largest_matching, necessary_pairs
+from tui_host.infer.matching.candidates import Candidate, Possible
+from tui_host.infer.matching.retries import Tries
 from tui_host.infer.matching.send_order import Orders
-from tui_host.infer.same_result import OTHER
+from tui_host.infer.same_result import BEGINNING, END, HINT, OTHER, SAME
 
-_MOST_FITTED = 100
-"""Frames that compete up to which a way is looked for in which each has its own call."""
+_GRADES = (SAME, BEGINNING, END, HINT)
 _MOST_ORDERED = 8
 """Alike calls up to which all orders are looked at in which they may have been told."""
 
 
-def groups(carried: Iterable[Carried], possible: Possible) -> list[tuple[list[Carried], list[Candidate]]]:
-    """Frames and calls that compete with each other, apart from all others."""
+def competing(carried: Iterable[Carried], possible: Possible) -> list[tuple[list[Carried], list[Candidate]]]:
+    """Return the groups of frames and calls that compete with each other and with no others."""
     of_call: dict[str, tuple[list[Carried], dict[str, Candidate]]] = {}
     for each in carried:
         whole: tuple[list[Carried], dict[str, Candidate]] = ([each], {})
@@ -32,18 +30,17 @@ def groups(carried: Iterable[Carried], possible: Possible) -> list[tuple[list[Ca
             whole[1].update(calls)
         whole[1].update((call.asked.key, call) for call in possible[each.key])
         of_call.update(dict.fromkeys(whole[1], whole))
-    found = {id(group): group for group in of_call.values()}
-    return [(members, list(calls.values())) for members, calls in found.values()]
+    groups = {id(group): group for group in of_call.values()}
+    return [(members, list(calls.values())) for members, calls in groups.values()]
 
 
-class Group:
-    """Calls and frames that compete.
+class Competition:
+    """One group of calls and frames that compete.
 
     Args:
         carried: The frames.
         calls: The calls.
-        possible: Which may carry which.
-        courses: Where these frames stand among others.
+        possible: The calls that each frame may carry.
         unasked: Server and name of tools that are called without a model's asking, too.
         unclear: Calls, as what is alike in them, beside which one was told what no frame brought, maybe in its host's words.
 
@@ -56,131 +53,136 @@ class Group:
         carried: Sequence[Carried],
         calls: Sequence[Candidate],
         possible: Possible,
-        courses: Courses | None = None,
         unasked: Container[tuple[str, str]] = (),
         unclear: Container[tuple[str, str, str, str]] = (),
     ) -> None:
         self._carried = {each.key: each for each in carried}
         self._calls = {call.asked.key: call for call in calls}
-        self._rivals = Rivals(carried, possible)
-        self._courses = courses
         self._unasked = unasked
         self._unclear = unclear
         self._tries = Tries(carried, possible)
         self._joined: dict[str, tuple[Sent, ...]] = {}
         self._before: set[FrameKey] = set()  # not answered, and maybe what a call was sent with before that has another
         self.as_asked: set[str] = set()
+        self._left = {each.key: dict.fromkeys(call.asked.key for call in possible[each.key]) for each in carried}
+        self._frames: dict[str, dict[FrameKey, None]] = defaultdict(dict)
+        self._grades: dict[tuple[FrameKey, str], int | None] = {}
+        self._doubtful: set[tuple[FrameKey, str]] = (
+            set()
+        )  # what may still be told of the call, or was in another's place
+        for each in carried:
+            for call in possible[each.key]:
+                pair = each.key, call.asked.key
+                self._frames[call.asked.key][each.key] = None
+                self._grades[pair] = grade = call.tells(each.last)
+                if call.told is None or (grade is None and call.tells_beside(each.last)):
+                    self._doubtful.add(pair)
 
     def joined(self, orders: Orders | None = None) -> dict[str, tuple[Sent, ...]]:
-        """What is certain; with what hosts have shown of their orders, what that makes certain."""
-        while (
-            any(map(self._by_text, GRADES)) or self._alone() or self._in_order() or self._whole() or self._twins(orders)
-        ):
+        """Return the frames of the calls that are certain.
+
+        Args:
+            orders: What hosts have shown of the order in which they send; that may make more certain.
+        """
+        while any(map(self._take_told, _GRADES)) or self._take_necessary() or self._take_twins(orders):
             pass
         return self._joined
 
     def is_open(self) -> bool:
         """Whether a frame is left that some call may have."""
-        return bool(self._rivals.often)
+        return any(self._frames.values())
 
-    def _take(self, key: FrameKey, call: str) -> bool:
+    def _take(self, key: FrameKey, call: str) -> None:
+        for other in self._left.pop(key):
+            del self._frames[other][key]
         self._joined[call] = self._carried[key].frames
-        for other in self._rivals.take(key, call):
+        for other in self._frames.pop(call):
+            del self._left[other][call]
             before = self._carried[other]
             if self._calls[call].is_given_up(before.last) and before.sent < self._carried[key].sent:
                 self._before.add(other)
-        return True
 
-    def _by_text(self, least: int) -> bool:
-        """A frame that brought what was told of one call alone, which no other brought, and no call may still be told."""
-        found = next((pair for pair in self._rivals.told(least) if self._is_its_end(*pair)), None)
-        return found is not None and self._take(*found)
+    def _take_told(self, least: int) -> bool:
+        """Take frames that brought what was told of one call alone, which no other brought, and no call may still be told."""
+        telling = {
+            key: [call for call in calls if (self._grades[key, call] or 0) >= least]
+            for key, calls in self._left.items()
+        }
+        often = Counter(call for calls in telling.values() for call in calls)
+        pairs = [
+            (key, calls[0])
+            for key, calls in telling.items()
+            if len(calls) == often[calls[0] if calls else ""] == 1
+            and not any((key, call) in self._doubtful for call in self._left[key])
+        ]
+        return self._take_some(pair for pair in pairs if self._is_its_end(*pair))
 
-    def _alone(self) -> bool:
-        """A frame that only one call is left for, and no other frame for that call; it may be nobody's while nothing is told."""
-        for key, call in self._rivals.alone():
-            if not self._may_be_left(key, call):
-                continue
-            frame = self._carried[key].last
-            is_anyones = key in self._before or (frame.server, frame.tool) in self._unasked
-            if self._calls[call].told is not None or not is_anyones:
-                return self._take(key, call)
-        return False
-
-    def _in_order(self) -> bool:
-        """As many frames on one connection as calls, each asked for after the conversation had gone on from the one before."""
-        left = self._rivals.left()
-        calls = sorted(self._rivals.often, key=lambda call: self._calls[call].asked.at_ns) if left else []
-        keys = sorted(left, key=lambda key: key[1])
-        asked, carried = [self._calls[call] for call in calls], [self._carried[key] for key in keys]
-        is_settled = (
-            len(keys) > 1
-            and self._is_one_line(keys)
-            and all(call in self._rivals.calls[key] for call, key in zip(calls, keys, strict=True))
-            and all(map(self._may_be_left, keys, calls))
-            and all(starmap(goes_on_before, pairwise(asked)))
-            and self._courses is not None
-            and self._courses.are_told_apart(asked, carried)
-        )
-        for call, key in zip(calls, keys, strict=True) if is_settled else ():
+    def _take_some(self, pairs: Iterable[tuple[FrameKey, str]]) -> bool:
+        before = len(self._joined)
+        for key, call in pairs:
             self._take(key, call)
-        return is_settled
+        return len(self._joined) > before
 
-    def _whole(self) -> bool:
-        """Of as many frames as calls, one that has only one call, or one call that has only one frame, where each has its own."""
-        left, often = self._rivals.left(), self._rivals.often
-        if not 0 < len(left) <= _MOST_FITTED or any(self._calls[name].told is None for name in often):
-            return False
-        own = {key: [name for name in calls if self._may_be_left(key, name)] for key, calls in left.items()}
-        if not _fits(own):  # one of them may be another's first try
-            return False
-        only = ((key, name) for key, calls in left.items() for name in calls if len(calls) == 1)
-        only_frame = ((key, name) for key, calls in left.items() for name in calls if often[name] == 1)
-        found = next((pair for pair in chain(only, only_frame) if pair[1] in own[pair[0]]), None)
-        return found is not None and self._take(*found)
+    def _take_necessary(self) -> bool:
+        """Take the pairs that every assignment of as many calls as possible has."""
+        pairs = necessary_pairs({key: list(calls) for key, calls in self._left.items()})
+        return self._take_some(pair for pair in pairs.items() if self._may_be_left(*pair) and self._is_asked(*pair))
 
-    def _twins(self, orders: Orders | None) -> bool:
-        """As many frames on one connection as calls of one answer, all alike."""
+    def _is_asked(self, key: FrameKey, call: str) -> bool:
+        """Whether a frame is of a call, and of nobody else: it may be while nothing is told of the call."""
+        frame = self._carried[key].last
+        is_anyones = key in self._before or (frame.server, frame.tool) in self._unasked
+        return self._calls[call].told is not None or not is_anyones
+
+    def _take_twins(self, orders: Orders | None) -> bool:
+        """Take as many frames on one connection as calls of one answer, all alike, if an order tells which is whose."""
         alike = defaultdict[frozenset[str], list[FrameKey]](list)
-        for key, calls in self._rivals.calls.items():
+        for key, calls in self._left.items():
             alike[frozenset(calls)].append(key)
         for names, keys in alike.items():
+            if not self._are_twins(names, keys):
+                continue
             calls = sorted((self._calls[name] for name in names), key=lambda each: each.asked.number)
             carried = sorted((self._carried[key] for key in keys), key=lambda each: each.sent)
-            is_settled = (
-                len(calls) == len(keys) > 1
-                and len({call.answer for call in calls}) == 1
-                and all(self._rivals.often[name] == len(keys) for name in names)
-                and not any(call.was_denied for call in calls)  # else one of the frames is another's second
-                and not any(call.alike in self._unclear for call in calls)  # or its first
-            )
-            if not is_settled:
-                continue
-            is_ordered = orders is not None and _is_order(carried) and orders.are_shown(calls[0], carried)
-            pairs = _ordered(calls, carried) if is_ordered else ()
-            are_few_twins = len(calls) <= _MOST_ORDERED and all(call.is_twin for call in calls)
-            if (
-                not is_ordered
-                and are_few_twins
-                and all(self._is_of_no_other(key, name) for key in keys for name in names)
-            ):
-                told = _told(calls, carried)
-                if _are_as_asked(calls, carried, told):
-                    self.as_asked |= names
-                    pairs = [(call, told[call.asked.key]) for call in calls if call.asked.key in told]
+            pairs = list(self._ordered_twins(calls, carried, orders))
             if pairs and all(self._may_be_left(each.key, call.asked.key) for call, each in pairs):
-                for call, each in pairs:
-                    self._take(each.key, call.asked.key)
-                return True
+                return self._take_some((each.key, call.asked.key) for call, each in pairs)
         return False
+
+    def _are_twins(self, names: frozenset[str], keys: Sequence[FrameKey]) -> bool:
+        """Whether calls are of one answer, and these frames are theirs alone."""
+        calls = [self._calls[name] for name in names]
+        return (
+            len(calls) == len(keys) > 1
+            and len({call.answer for call in calls}) == 1
+            and all(len(self._frames[name]) == len(keys) for name in names)
+            and not any(call.was_denied for call in calls)  # else one of the frames is another's second
+            and not any(call.alike in self._unclear for call in calls)  # or its first
+        )
+
+    def _ordered_twins(
+        self, calls: Sequence[Candidate], carried: Sequence[Carried], orders: Orders | None
+    ) -> Iterator[tuple[Candidate, Carried]]:
+        """Alike calls with their frames: as their host sends them, or else as they can only be told."""
+        if orders is not None and _is_order(carried) and orders.are_shown(calls[0], carried):
+            yield from _in_order(calls, carried)
+            return
+        if len(calls) > _MOST_ORDERED or not all(call.is_twin for call in calls):
+            return
+        if all(self._is_of_no_other(each.key, call.asked.key) for each in carried for call in calls):
+            told = _told(calls, carried)
+            if _are_as_asked(calls, carried, told):
+                self.as_asked |= {call.asked.key for call in calls}
+                yield from ((call, told[call.asked.key]) for call in calls if call.asked.key in told)
 
     def _is_its_end(self, key: FrameKey, call: str) -> bool:
         """Whether a frame brought something in time, or that it did not is what is told: and brought nothing to another call, nor another to this."""
         frame = self._carried[key].last
         if not self._calls[call].is_given_up(frame):
             return True
-        are_given_up = all(self._calls[name].is_given_up(frame) for name in self._rivals.calls[key])
-        return are_given_up and self._is_of_no_other(key, call) and not self._rivals.is_told_beside(call)
+        are_given_up = all(self._calls[name].is_given_up(frame) for name in self._left[key])
+        is_told_beside = any((other, call) in self._doubtful for other in self._frames[call])
+        return are_given_up and self._is_of_no_other(key, call) and not is_told_beside
 
     def _is_of_no_other(self, key: FrameKey, call: str) -> bool:
         """Whether a frame brought something in time, or cannot be what another call was sent with at first."""
@@ -192,27 +194,8 @@ class Group:
         is_given_up = self._calls[call].is_given_up(self._carried[key].last)
         return not is_given_up or (self._calls[call].may_have_failed and self._is_of_no_other(key, call))
 
-    def _is_one_line(self, keys: Iterable[FrameKey]) -> bool:
-        return len({self._carried[key].line for key in keys}) == 1
 
-
-def _fits(left: Mapping[FrameKey, Sequence[str]]) -> bool:
-    """Whether there is a way in which each frame has a call of its own."""
-    owner: dict[str, FrameKey] = {}
-
-    def place(key: FrameKey, seen: set[str]) -> bool:
-        for name in left[key]:
-            if name not in seen:
-                seen.add(name)
-                if name not in owner or place(owner[name], seen):
-                    owner[name] = key
-                    return True
-        return False
-
-    return all(place(key, set()) for key in left)
-
-
-def _ordered(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[tuple[Candidate, Carried]]:
+def _in_order(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[tuple[Candidate, Carried]]:
     """Which of alike calls, in the order of the answer, has which frame, if a host sends in that order.
 
     None where results are told neither as they were asked for nor, by ids, as the answers came: then it may be another.
@@ -231,7 +214,7 @@ def _told(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, C
     """Whose result stands in the place of each of alike calls, as far as what came back tells."""
     own = [replace(call, places=None, is_twin=False) for call in calls]
     possible = {each.key: [call for call in own if call.tells(each.last) != OTHER] for each in carried}
-    joined = Group(carried, own, possible).joined()
+    joined = Competition(carried, own, possible).joined()
     by_last = {each.key: each for each in carried}
     return {name: by_last[frames[-1].key] for name, frames in joined.items()}
 
@@ -255,7 +238,8 @@ def _are_as_asked(calls: Sequence[Candidate], carried: Sequence[Carried], told: 
         )
 
     own = {each.key: [call.asked.key for call in calls if can_be(call, each)] for each in carried}
-    return _fits(own) and not any(can_be_in(order, calls, carried) for order in (_is_sent_before, _is_over_before))
+    fits = len(largest_matching(own)) == len(carried)
+    return fits and not any(can_be_in(order, calls, carried) for order in (_is_sent_before, _is_over_before))
 
 
 def _is_order(carried: Sequence[Carried]) -> bool:
