@@ -42,7 +42,7 @@ class Servers:
 
     def open(self, name: str, connection: str, client: str = "some-host") -> None:
         """Connect; a server that died is started again, behind a tap of its own."""
-        clock = {"boot": self.chance.randrange(1 << 40), "off": self.off * MS, "drift": self.drift}
+        clock = {"boot": self.world.boot(self.chance), "off": self.off * MS, "drift": self.drift}
         tap = self.taps.get(name) or self.world.server(name, has_no_sessions=self.has_no_sessions, **clock)
         self.taps[name] = tap
         tap.start([schema_of(name, tool) for tool in TOOLS[name]], client, connection)
@@ -91,7 +91,7 @@ class Host:
         self._meant: dict[str, tuple[str, str]] = {}
 
     def _model(self) -> ModelTap:
-        model = self.world.model(boot=self.chance.randrange(1 << 40))
+        model = self.world.model(boot=self.world.boot(self.chance))
         self.models.append(model)
         return model
 

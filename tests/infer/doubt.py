@@ -73,13 +73,16 @@ def _is_anothers_as_well(world: World, call: Asked) -> bool:
 
 
 def _may_be_kept(world: World, made: Made) -> bool:
-    """Whether a call that is told other words may not have been sent: its host may have kept the result, or another one sent the frame."""
+    """Whether a call that is told other words may not have been sent as a frame was that fits.
+
+    Its host may have kept the result, or another one sent the frame, or clocks are so far off that it is one of another call.
+    """
     hosts = {other.host for other in (*world.made.values(), *world.unseen)}
     is_repeated = any(
-        other.talk == made.talk and other.meaning == made.meaning and other.asked_ns < made.asked_ns
+        other.host == made.host and other.meaning == made.meaning and other.asked_ns < made.asked_ns
         for other in world.made.values()
     )
-    return is_repeated or len(hosts) > 1 or made.meaning[:2] in world.unasked
+    return is_repeated or len(hosts) > 1 or not world.is_one_machine or made.meaning[:2] in world.unasked
 
 
 def _given_up(world: World) -> Iterator[tuple[Asked, tuple[str, object]]]:

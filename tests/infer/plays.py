@@ -40,7 +40,9 @@ def play(seed: int, name: str, kind: Kind = "usual") -> World:
     chance = random.Random(f"{seed} {name}")  # noqa: S311 - the same each time
     world = World()
     off = chance.choice([0, 0, 0, 5, 400, -700, 3_600_000])
-    servers = Servers(world, chance, off, chance.choice([0, 0, 0, 20, -40]), chance.random() < 0.2)
+    drift = chance.choice([0, 0, 0, 20, -40])
+    world.is_one_machine = kind == "reworded" and not (off or drift)
+    servers = Servers(world, chance, off, drift, chance.random() < 0.2)
     own = [impatience(seed, name, number, is_patient=kind == "patient") for number in (1, 2)]
     hosts = [Host(chance, name, servers, own[0])]
     if chance.random() < 0.2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import random
 from collections.abc import Generator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -269,6 +270,7 @@ class World:
         holding: The requests that tell each call, the first and those that hold what was said before, with the words, and the
             exchanges of the answers behind them.
         later: Answers that nobody waits for: when, where, and what.
+        is_one_machine: All taps run on one, whose clock they have.
         unasked: Server and tool of the calls that hosts make by themselves.
         unseen: Calls that were asked of a model behind no tap.
     """
@@ -283,8 +285,14 @@ class World:
         default_factory=list[tuple[int, ServerTap, int, str, str]]
     )
     taps: int = 0
+    is_one_machine: bool = False
     unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     unseen: list[Made] = field(default_factory=list[Made])
+
+    def boot(self, chance: random.Random) -> int:
+        """A tap's monotonic clock when the world begins."""
+        boot = chance.randrange(1 << 40)
+        return 1 << 39 if self.is_one_machine else boot
 
     def model(self, **more: int) -> ModelTap:
         """A tap before a model."""

@@ -147,8 +147,8 @@ class Candidate:
 
     def may_be_told_otherwise(self, frame: Sent) -> bool:
         """Whether a host may tell something else than what a frame brought in time: and not that it did not send it."""
-        is_refused = self.told is None or refuses(self.told.text)
-        return not is_refused and not self.is_given_up(frame)
+        is_other = self.told is None or refuses(self.told.text) or gives_up(self.told.text)
+        return not is_other and not self.is_given_up(frame)
 
     def is_sure_of(self, frame: Sent) -> bool:
         """Whether that what is told is what a frame brought is no chance: its server is named, or the text is long."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tui_host.infer.call_values import Carried, FrameKey, Sent
@@ -34,6 +34,25 @@ def competing(carried: Iterable[Carried], possible: Possible) -> list[tuple[list
     return [(members, list(calls.values())) for members, calls in groups.values()]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubts:
+    """What else calls and frames may belong to.
+
+    Attributes:
+        tries: Which frames may have been sent in place of others.
+        unasked: Server and name of tools that are called without a model's asking, too.
+        unclear: Calls, as what is alike in them, beside which one was told what no frame brought, maybe in its host's words.
+        otherwise: Frames that may carry a call of which a host tells something else.
+        timed: The captures of which is known how far their clocks are off; None for all.
+    """
+
+    tries: Tries
+    unasked: Container[tuple[str, str]] = ()
+    unclear: Container[tuple[str, str, str, str]] = ()
+    otherwise: Container[FrameKey] = ()
+    timed: Container[str] | None = None
+
+
 class Competition:
     """One group of calls and frames that compete.
 
@@ -41,26 +60,18 @@ class Competition:
         carried: The frames.
         calls: The calls.
         possible: The calls that each frame may carry.
-        unasked: Server and name of tools that are called without a model's asking, too.
-        unclear: Calls, as what is alike in them, beside which one was told what no frame brought, maybe in its host's words.
+        doubts: What else they may belong to.
 
     Attributes:
         as_asked: Calls whose results can only be told in the order in which they were asked for.
     """
 
     def __init__(
-        self,
-        carried: Sequence[Carried],
-        calls: Sequence[Candidate],
-        possible: Possible,
-        unasked: Container[tuple[str, str]] = (),
-        unclear: Container[tuple[str, str, str, str]] = (),
+        self, carried: Sequence[Carried], calls: Sequence[Candidate], possible: Possible, doubts: Doubts
     ) -> None:
         self._carried = {each.key: each for each in carried}
         self._calls = {call.asked.key: call for call in calls}
-        self._unasked = unasked
-        self._unclear = unclear
-        self._tries = Tries(carried, possible)
+        self._doubts = doubts
         self._joined: dict[str, tuple[Sent, ...]] = {}
         self._before: set[FrameKey] = set()  # not answered, and maybe what a call was sent with before that has another
         self.as_asked: set[str] = set()
@@ -124,15 +135,26 @@ class Competition:
         return len(self._joined) > before
 
     def _take_necessary(self) -> bool:
-        """Take the pairs that every assignment of as many calls as possible has."""
-        pairs = necessary_pairs({key: list(calls) for key, calls in self._left.items()})
-        return self._take_some(pair for pair in pairs.items() if self._may_be_left(*pair) and self._is_asked(*pair))
+        """Take the pairs that every assignment of as many calls as possible has.
+
+        That is where a frame that brought nothing in time may be a call's first try, and where it may not.
+        """
+        with_tries = necessary_pairs({key: list(calls) for key, calls in self._left.items()})
+        without = necessary_pairs(
+            {key: [call for call in calls if self._may_be_left(key, call)] for key, calls in self._left.items()}
+        )
+        return self._take_some(
+            (key, call) for key, call in without.items() if with_tries.get(key) == call and self._is_asked(key, call)
+        )
 
     def _is_asked(self, key: FrameKey, call: str) -> bool:
         """Whether a frame is of a call, and of nobody else: it may be while nothing is told of the call."""
-        frame = self._carried[key].last
-        is_anyones = key in self._before or (frame.server, frame.tool) in self._unasked
-        return self._calls[call].told is not None or not is_anyones
+        frame, doubts = self._carried[key].last, self._doubts
+        if self._calls[call].told is not None:
+            is_told = bool(self._grades[key, call])
+            return is_told or doubts.timed is None or frame.capture in doubts.timed
+        is_anyones = key in self._before or key in doubts.otherwise
+        return not (is_anyones or (frame.server, frame.tool) in doubts.unasked)
 
     def _take_twins(self, orders: Orders | None) -> bool:
         """Take as many frames on one connection as calls of one answer, all alike, if an order tells which is whose."""
@@ -157,7 +179,7 @@ class Competition:
             and len({call.answer for call in calls}) == 1
             and all(len(self._frames[name]) == len(keys) for name in names)
             and not any(call.was_denied for call in calls)  # else one of the frames is another's second
-            and not any(call.alike in self._unclear for call in calls)  # or its first
+            and not any(call.alike in self._doubts.unclear for call in calls)  # or its first
         )
 
     def _ordered_twins(
@@ -187,7 +209,9 @@ class Competition:
     def _is_of_no_other(self, key: FrameKey, call: str) -> bool:
         """Whether a frame brought something in time, or cannot be what another call was sent with at first."""
         each = self._carried[key]
-        return not self._calls[call].is_given_up(each.last) or not self._tries.may_be_anothers(each, call, self._joined)
+        return not self._calls[call].is_given_up(each.last) or not self._doubts.tries.may_be_anothers(
+            each, call, self._joined
+        )
 
     def _may_be_left(self, key: FrameKey, call: str) -> bool:
         """Whether a call may have a frame as it is the only one that is left: what brought nothing in time is not what a result is of."""
@@ -214,7 +238,7 @@ def _told(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, C
     """Whose result stands in the place of each of alike calls, as far as what came back tells."""
     own = [replace(call, places=None, is_twin=False) for call in calls]
     possible = {each.key: [call for call in own if call.tells(each.last) != OTHER] for each in carried}
-    joined = Competition(carried, own, possible).joined()
+    joined = Competition(carried, own, possible, Doubts(tries=Tries(carried, possible))).joined()
     by_last = {each.key: each for each in carried}
     return {name: by_last[frames[-1].key] for name, frames in joined.items()}
 

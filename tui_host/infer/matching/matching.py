@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from tui_host.infer.call_values import Carried, FrameKey, Line, Sent
 from tui_host.infer.matching.candidates import Candidate, Possible, with_twins
-from tui_host.infer.matching.competition import Competition, competing
+from tui_host.infer.matching.competition import Competition, Doubts, competing
 from tui_host.infer.matching.possible_pairs import PossiblePairs
 from tui_host.infer.matching.result_places import placed
-from tui_host.infer.matching.retries import carried
+from tui_host.infer.matching.retries import Tries, carried
 from tui_host.infer.matching.send_order import Orders
 from tui_host.infer.matching.shared_servers import Connection, SharedServers
 from tui_host.infer.tool_aliases import meant, tools_named
@@ -60,9 +60,9 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: 
     unasked = _unasked(waiting, pairs.frames, possible)
     shared = SharedServers(connections, on_clock, (frame for sent in named.values() for frame in sent))
     shared.learn(candidates, named)
-    joined, _ = _competed(shared.certain(possible), pairs.frames, unasked, candidates, named)
+    joined, _ = _competed(shared.certain(possible), pairs, unasked, candidates, named)
     shared.learn(candidates, joined)
-    joined, as_asked = _competed(shared.certain(possible), pairs.frames, unasked, candidates, named)
+    joined, as_asked = _competed(shared.certain(possible), pairs, unasked, candidates, named)
     told, refuted = placed(candidates, joined, as_asked)
     joined = {key: sent for key, sent in joined.items() if key not in refuted}
     otherwise = _told_otherwise(pairs, possible, joined, shared, waiting)
@@ -113,7 +113,7 @@ def _told_otherwise(
         for frame in pairs.frames
         if frame.key not in carrying
     }
-    frames = list(carried(left, [frame for frame in pairs.frames if frame.key in left]))
+    frames = list(carried(left, [frame for frame in pairs.frames if frame.key in left], left))
     often = Counter(call.asked.key for each in frames for call in left[each.key])
     return [
         (call, each)
@@ -122,6 +122,7 @@ def _told_otherwise(
         if len(left[each.key]) == often[call.asked.key] == 1
         and call.may_be_told_otherwise(each.last)
         and (each.last.server, each.last.tool) not in unasked
+        and each.last.capture in pairs.timed
         and shared.is_own(call, each.last)
         and not pairs.is_repeated(call)
     ]
@@ -129,7 +130,7 @@ def _told_otherwise(
 
 def _competed(
     possible: Possible,
-    frames: Sequence[Sent],
+    pairs: PossiblePairs,
     unasked: Container[tuple[str, str]],
     candidates: Sequence[Candidate],
     known: Mapping[str, tuple[Sent, ...]],
@@ -138,10 +139,16 @@ def _competed(
     joined = dict(known)
     sent = {call.asked.key for calls in possible.values() for call in calls}.union(known)
     unclear = {call.alike for call in candidates if _is_told_unsent(call) and call.asked.key not in sent}
-    groups = [
-        Competition(members, calls, possible, unasked, unclear)
-        for members, calls in competing(list(carried(possible, frames)), possible)
-    ]
+    otherwise = {
+        frame.key
+        for frame in pairs.frames
+        if any(call.may_be_told_otherwise(frame) for call in pairs.refused[frame.key] if call.asked.key not in known)
+    }
+    sendable = {key: _rivals(calls, pairs.refused[key]) for key, calls in possible.items()}
+    whole = list(carried(possible, pairs.frames, sendable))
+    tries = Tries(whole, sendable)
+    doubts = Doubts(tries=tries, unasked=unasked, unclear=unclear, otherwise=otherwise, timed=pairs.timed)
+    groups = [Competition(members, calls, possible, doubts) for members, calls in competing(whole, possible)]
     for group in groups:
         joined.update(group.joined())
     orders, size = Orders(candidates, joined), -1
