@@ -151,8 +151,10 @@ class Competition:
         """Whether a frame is of a call, and of nobody else: it may be while nothing is told of the call."""
         frame, doubts = self._carried[key].last, self._doubts
         if self._calls[call].told is not None:
-            is_told = bool(self._grades[key, call])
-            return is_told or doubts.timed is None or frame.capture in doubts.timed
+            is_timed = doubts.timed is None or frame.capture in doubts.timed
+            return bool(self._grades[key, call]) or (
+                is_timed and not any(self._grades[key, other] for other in self._left[key])
+            )
         is_anyones = key in self._before or key in doubts.otherwise
         return not (is_anyones or (frame.server, frame.tool) in doubts.unasked)
 

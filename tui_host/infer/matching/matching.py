@@ -18,8 +18,9 @@ from tui_host.infer.matching.competition import Competition, Doubts, competing
 from tui_host.infer.matching.possible_pairs import PossiblePairs
 from tui_host.infer.matching.result_places import placed
 from tui_host.infer.matching.retries import Tries, carried
-from tui_host.infer.matching.send_order import Orders
+from tui_host.infer.matching.send_order import Orders, crossing
 from tui_host.infer.matching.shared_servers import Connection, SharedServers
+from tui_host.infer.same_result import BEGINNING, OTHER
 from tui_host.infer.tool_aliases import meant, tools_named
 
 
@@ -39,7 +40,7 @@ class Matched:
     doubtful: Mapping[FrameKey, Sequence[str]]
 
 
-def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: Iterable[Connection]) -> Matched:
+def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: Sequence[Connection]) -> Matched:
     """Find the frames of each call.
 
     Args:
@@ -63,6 +64,8 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: 
     joined, _ = _competed(shared.certain(possible), pairs, unasked, candidates, named)
     shared.learn(candidates, joined)
     joined, as_asked = _competed(shared.certain(possible), pairs, unasked, candidates, named)
+    for call in crossing(candidates, joined):
+        del joined[call]
     told, refuted = placed(candidates, joined, as_asked)
     joined = {key: sent for key, sent in joined.items() if key not in refuted}
     otherwise = _told_otherwise(pairs, possible, joined, shared, waiting)
@@ -125,7 +128,14 @@ def _told_otherwise(
         and each.last.capture in pairs.timed
         and shared.is_own(call, each.last)
         and not pairs.is_repeated(call)
+        and not any(_has_taken(other, call, each.last) for other in waiting if other.asked.key not in joined)
     ]
+
+
+def _has_taken(other: Candidate, call: Candidate, frame: Sent) -> bool:
+    """Whether another call of an answer is told what a frame brought: a person may have changed its arguments."""
+    is_its_tool = other.answer == call.answer and other is not call and (frame.server, frame.tool) in other.tools
+    return is_its_tool and (other.tells_itself(frame) or OTHER) >= BEGINNING
 
 
 def _competed(

@@ -40,7 +40,7 @@ class SharedServers:
     """
 
     def __init__(
-        self, connections: Iterable[Connection], frames: Mapping[FrameKey, Sent], named: Iterable[Sent]
+        self, connections: Sequence[Connection], frames: Mapping[FrameKey, Sent], named: Iterable[Sent]
     ) -> None:
         self._frames = frames
         self._lines: dict[str, dict[Line, tuple[int, int]]] = defaultdict(dict)
@@ -50,17 +50,15 @@ class SharedServers:
             last[frame.line] = max(last[frame.line], frame.at_ns, 0 if frame.over is None else frame.over[0])
             self._brought[_same(frame)].append(frame)
         since = {frame.line: frame.since_ns for frame in frames.values()}
-        by_server: dict[str, list[Connection]] = defaultdict(list)
+        began = {each.line: since.get(each.line, each.since_ns) for each in connections}
+        newest: dict[tuple[str, str], int] = {}
         for each in connections:
-            by_server[each.server].append(each)
-        for server, own in by_server.items():
-            for each in own:
-                began = since.get(each.line, each.since_ns)
-                until = last[each.line] or began
-                is_followed = any(
-                    other.client == each.client and since.get(other.line, other.since_ns) > until for other in own
-                )
-                self._lines[server][each.line] = began, until if is_followed else _EVER_NS
+            client = each.server, each.client
+            newest[client] = max(newest.get(client, 0), began[each.line])
+        for each in connections:
+            since_ns, until_ns = began[each.line], last[each.line]
+            is_followed = newest[each.server, each.client] >= max(since_ns + 1, until_ns)
+            self._lines[each.server][each.line] = since_ns, max(since_ns, until_ns) if is_followed else _EVER_NS
         self._used: dict[tuple[object, str], set[Line]] = defaultdict(set)
 
     def learn(self, candidates: Iterable[Candidate], joined: Mapping[str, Sequence[Sent]]) -> None:
@@ -82,10 +80,9 @@ class SharedServers:
 
     def is_own(self, call: Candidate, frame: Sent) -> bool:
         """Whether a call's host alone can have sent a frame: nobody else was connected, or it is known to use the connection."""
-        if frame.since_ns >= call.asked.at_ns or not self._others(call, frame):
-            return True
         used = self._used.get((call.talk, frame.server)) or self._used.get((call.agent, frame.server), set[Line]())
-        return frame.line in used
+        is_opened_for_it = frame.since_ns >= call.asked.at_ns
+        return is_opened_for_it or frame.line in used or not self._others(call, frame)
 
     def _others(self, call: Candidate, frame: Sent) -> Collection[Line]:
         """The connections beside a frame's that were open then, and that may be of other hosts."""
