@@ -34,6 +34,7 @@ class Joined:
         sent: The frames that carried it.
         told: Where the model is told its result.
         rivals: The frames that may have carried it, where nothing tells which one did, or whose they are.
+        is_told_otherwise: The model is told something else than what came.
     """
 
     asked: Asked
@@ -42,6 +43,7 @@ class Joined:
     sent: tuple[Sent, ...] = ()
     told: tuple[Told, ...] = ()
     rivals: tuple[Sent, ...] = ()
+    is_told_otherwise: bool = False
 
     @property
     def is_inferred(self) -> bool:
@@ -108,7 +110,15 @@ class Joining:
             server, tool = (sent[0].server, sent[0].tool) if sent else named[0] if len(named) == 1 else ("", call.name)
             places = tuple(told.get(place or "", ()))
             rival = tuple(rivals.get(call.key, ()))
-            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=places, rivals=rival)
+            yield Joined(
+                asked=call,
+                server=server,
+                tool=tool,
+                sent=sent,
+                told=places,
+                rivals=rival,
+                is_told_otherwise=call.key in matched.told_otherwise,
+            )
 
     def _connections(self, names: Mapping[Line, str]) -> Mapping[str, frozenset[Line]]:
         """The connections on which each host that asks may have its calls sent: who says the same name to both sides has its own alone."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from tui_host.infer.call_values import Carried, FrameKey, Line, Sent
@@ -32,11 +33,13 @@ class Matched:
         frames: The frames of each call that has any, by the call's key; several where it was sent again because no answer came.
         told: Calls whose result does not stand where it would by the order alone: the call in whose place it stands, None if
             that is doubtful.
+        told_otherwise: Calls of which the model is told something else than what their frames brought.
         doubtful: The frames that one of these calls may have carried, where nothing tells which.
     """
 
     frames: Mapping[str, tuple[Sent, ...]]
     told: Mapping[str, str | None]
+    told_otherwise: AbstractSet[str]
     doubtful: Mapping[FrameKey, Sequence[str]]
 
 
@@ -58,6 +61,7 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: 
     pairs = PossiblePairs.on_one_clock(waiting, left)
     possible = pairs.possible()
     on_clock = {frame.key: frame for frame in pairs.frames}
+    _leave_out_edited(possible, pairs.refused, waiting, on_clock)
     unasked = _unasked(waiting, pairs.frames, possible)
     shared = SharedServers(connections, on_clock, (frame for sent in named.values() for frame in sent))
     shared.learn(candidates, named)
@@ -79,7 +83,12 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: 
         for key, calls in possible.items()
         if key not in carrying
     }
-    return Matched(frames=found, told=told, doubtful={key: calls for key, calls in rivals.items() if calls})
+    return Matched(
+        frames=found,
+        told=told,
+        told_otherwise={call.asked.key for call, _ in otherwise},
+        doubtful={key: calls for key, calls in rivals.items() if calls},
+    )
 
 
 def _unasked(candidates: Iterable[Candidate], frames: Iterable[Sent], calls: Possible) -> set[tuple[str, str]]:
@@ -123,19 +132,38 @@ def _told_otherwise(
         for each in frames
         for call in left[each.key]
         if len(left[each.key]) == often[call.asked.key] == 1
+        and call in pairs.refused[each.key]
         and call.may_be_told_otherwise(each.last)
         and (each.last.server, each.last.tool) not in unasked
         and each.last.capture in pairs.timed
         and shared.is_own(call, each.last)
         and not pairs.is_repeated(call)
-        and not any(_has_taken(other, call, each.last) for other in waiting if other.asked.key not in joined)
     ]
 
 
-def _has_taken(other: Candidate, call: Candidate, frame: Sent) -> bool:
-    """Whether another call of an answer is told what a frame brought: a person may have changed its arguments."""
-    is_its_tool = other.answer == call.answer and other is not call and (frame.server, frame.tool) in other.tools
-    return is_its_tool and (other.tells_itself(frame) or OTHER) >= BEGINNING
+def _leave_out_edited(
+    possible: Possible, refused: Possible, candidates: Iterable[Candidate], frames: Mapping[FrameKey, Sent]
+) -> None:
+    """Take calls from frames that brought what another call of their answer is told, whose own arguments were not sent.
+
+    A person may have changed these, so that they equal those of the first.
+    """
+    sent = {call.asked.key for calls in possible.values() for call in calls}
+    unsent: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    for each in candidates:
+        if each.told is not None and each.told.by_id and each.asked.key not in sent:
+            unsent[each.answer].append(each)
+    for key, frame in frames.items() if unsent else ():
+        edited = {
+            other.answer
+            for answer in {call.answer for call in (*possible[key], *refused[key])}
+            for other in unsent.get(answer, ())
+            if other not in refused[key]
+            and (frame.server, frame.tool) in other.tools
+            and (other.tells_itself(frame) or OTHER) >= BEGINNING
+        }
+        for calls in (possible, refused):
+            calls[key] = [call for call in calls[key] if call.answer not in edited or call.tells_itself(frame)]
 
 
 def _competed(
