@@ -10,7 +10,7 @@ from tests.llm.peer import peer
 from tests.llm.protocols.answers import PLAIN, call, made_up
 from tests.tui.inspector_wires import Wires
 from tui_host.capture.ladder.row import Row
-from tui_host.tui.widgets.ladder.row_summary import describe
+from tui_host.tui.widgets.ladder.row_words import describe
 from tui_host.tui.widgets.pages.page_steps import made
 from tui_host.tui.widgets.pages.parts_page import parts_page
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tui_host.llm.events import CallMalformed
 from tui_host.llm.messages import Text
 from tui_host.llm.protocols.foreign_calls import grammar_of
-from tui_host.llm.protocols.trailing_text import calls_behind
+from tui_host.llm.protocols.text_reader import calls_behind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -63,7 +63,6 @@ class Arguments:
     repeat: int = 1
     no_record: bool = False
     format: str = "jsonl"
-    alone: bool = False
     output: Path | None = None
     older_than: float | None = None
     max: int | None = None
@@ -249,6 +248,9 @@ def _files(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
+_NAMES = "an id, the beginning of one, or «last»: a story's id names all of its taps, a tap's id that tap alone"
+
+
 def _add_sessions(add: AddParser) -> None:
     sessions = add("sessions", help="what was recorded", description="What was recorded.")
     common(sessions)
@@ -256,11 +258,23 @@ def _add_sessions(add: AddParser) -> None:
     listed = actions.add_parser(
         "list",
         help="newest first",
-        description="All sessions, newest first; what several taps tell is one, with each of them below it.",
+        description="All sessions, newest first. What several taps recorded of one host is one story, with its taps below it.",
     )
     shown = actions.add_parser("show", help="the conversation", description="A session's conversation.")
     exported = actions.add_parser("export", help="its records, or its text", description="A session, for elsewhere.")
-    deleted = actions.add_parser("delete", help="remove for good", description="Remove sessions for good.")
+    joined = actions.add_parser(
+        "join",
+        help="make one story of two",
+        description="Make one story of two: of taps that did not overlap in time, or whose hosts have different names.",
+    )
+    parted = actions.add_parser(
+        "part",
+        help="take a tap out of its story",
+        description="Take a tap out of its story, so that it is one by itself.",
+    )
+    deleted = actions.add_parser(
+        "delete", help="remove for good", description="Remove sessions for good; a story of taps with all of its taps."
+    )
     imported = actions.add_parser(
         "import", help="bring in what was captured elsewhere", description="Keep what others captured, as a session."
     )
@@ -273,23 +287,14 @@ def _add_sessions(add: AddParser) -> None:
         help="remove what is old, or too much",
         description="Remove for good what [store] keep and max no longer keep, or these: the oldest first, never what is in use.",
     )
-    for action in (listed, shown, exported, deleted, pruned):
+    for action in (listed, shown, exported, joined, parted, deleted, pruned):
         common(action)
-    for action in (listed, shown, deleted, pruned):
+    for action in (listed, shown, joined, parted, deleted, pruned):
         json_too(action)
-    for action in (shown, exported):
-        action.add_argument(
-            "words",
-            nargs=1,
-            metavar="ID",
-            help="an id, the beginning of one, or «last»: what was changed or imported last",
-        )
-    exported.add_argument(
-        "--alone",
-        action="store_true",
-        help="of a tap only its own records, as they came; else the whole story: all taps of its time and host, calls joined",
-    )
-    deleted.add_argument("words", nargs="+", metavar="ID", help="ids, beginnings of ids, or «last»")
+    for action in (shown, exported, parted):
+        action.add_argument("words", nargs=1, metavar="ID", help=_NAMES)
+    joined.add_argument("words", nargs=2, metavar="ID", help=_NAMES)
+    deleted.add_argument("words", nargs="+", metavar="ID", help=_NAMES)
     pruned.add_argument(
         "--older-than", type=_duration, metavar="TIME", help="what did not change for so long, such as 90d"
     )

@@ -67,7 +67,8 @@ class Exchange:
         try:
             self._decoder = self._decoder or decoder(encoding)
             if not self.coding and (self.status >= 400 or self.asking is None) and len(self.said) < LOOKED_AT:
-                self.said += self._decoder.feed(record.draft.data)[: LOOKED_AT - len(self.said)]
+                plain = self._decoder.feed(record.draft.data) if encoding is not None else record.draft.data
+                self.said += plain[: LOOKED_AT - len(self.said)]
         except CodingError:
             self.coding = encoding or ""
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.http.http_frames import is_rpc
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import BY_THE_TAP, Head, Record, lasted
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import decode

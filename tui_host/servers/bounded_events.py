@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import httpx2
 from typing_extensions import override
 
-from tui_host.servers.json_structure import PARTS_LIMIT, parts_of
+from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
 
 _BLANK_LINE = re.compile(rb"\n\n|\n\r\n|\r\r")
 

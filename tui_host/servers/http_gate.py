@@ -16,10 +16,11 @@ import httpx2
 from typing_extensions import override
 
 from tui_host.capture.content_codings import CodingError, decoder
+from tui_host.capture.json.narrowing import is_object
+from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.bounded_events import BoundedEvents, too_many
 from tui_host.servers.http_failure import fault_words, first_words, has_forgotten_session
-from tui_host.servers.json_structure import PARTS_LIMIT, is_object, parts_of
 from tui_host.servers.outgoing_request import Flight, HttpAnswer, check_frame, current_flight
 
 BODY_LIMIT = 64 << 20

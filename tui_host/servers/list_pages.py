@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, PaginatedRequestParams
 from pydantic import ValidationError
 
-from tui_host.servers.json_structure import is_array
+from tui_host.capture.json.narrowing import is_array
 from tui_host.servers.outgoing_request import Flight, current_flight
 
 Fetch: TypeAlias = Callable[[PaginatedRequestParams | None], Awaitable[object]]
