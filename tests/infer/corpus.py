@@ -80,8 +80,8 @@ class Host:
         self.is_cline = name == "cline"
         self.has_ids = name in _IDS
         self.by_id = name in _IDS + _OWN_IDS
-        names = [self.habits.name(server, tool) for server, tools in TOOLS.items() for tool in tools]
-        self.form: Form = form(name, names, dialect)
+        tool_names = [self.habits.name(server, tool) for server, tools in TOOLS.items() for tool in tools]
+        self.form: Form = form(name, tool_names, dialect)
         self.models: list[ModelTap] = []
         self.model: ModelTap = self._model()
         for server in (name for name in TOOLS if name not in NOT_TAPPED):

@@ -117,9 +117,9 @@ def main() -> None:
     """Print a line for each form and kind of world."""
     seeds = range(int(sys.argv[1]), int(sys.argv[2]))
     print(f"{'form':18}{'links':>9}{'found':>9}{'wrong':>7}{'undecidable':>13}{'of these linked':>17}")
-    for kind in [each for each in KINDS if len(sys.argv) < 4 or sys.argv[3:].count(each)]:
+    for kind in KINDS if len(sys.argv) < 4 else [each for each in KINDS if each == sys.argv[3]]:
         counts = {name: total(counted(seed, name, kind) for seed in seeds) for name in NAMES}
-        for name, each in {**counts, kind: total(counts.values())}.items():
+        for name, each in (*counts.items(), (kind, total(counts.values()))):
             share = each.found / max(each.links, 1)
             print(f"{name:18}{each.links:9,}{share:9.2%}{each.wrong:7}{each.open:13,}{each.risked:17,}")
 
