@@ -14,13 +14,15 @@ _MEMBERS = frozenset({"log", "stream", "time"})
 _ALSO = frozenset({"attrs"})
 _SIZE_LIMIT = 4 * VALUE_LIMIT
 """Bytes that are unwrapped in memory; the objects of a larger log are read as those of any logger."""
+_LINE_LIMIT = 1 << 18
+"""Bytes of the first line: Docker cuts what a program writes into parts of 16 KiB."""
 _CONTINUES = b" \t}]:\r\n"
 """So begins a line of a value over several lines, or of a stream: a time before it would stand within the value."""
 
 
 def unwrapped(file: File) -> File:
     """The file as the program wrote it, with Docker's time before each line."""
-    if len(file.data) > _SIZE_LIMIT or _wrapped(file.data[: file.data.find(b"\n") + 1 or len(file.data)]) is None:
+    if len(file.data) > _SIZE_LIMIT or _wrapped(file.data[: file.data.find(b"\n", 0, _LINE_LIMIT) + 1]) is None:
         return file
     lines: list[bytes] = []
     parts_by_stream: dict[str, list[bytes]] = {}

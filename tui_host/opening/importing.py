@@ -175,7 +175,7 @@ def _import_foreign(setup: ImportSetup, files: Sequence[File]) -> Imported:
                 title,
                 "capture what a host says to its model, or to a server",
             )
-        _join(intake, story, is_whole=size <= JOINED_LIMIT)
+        keep_story(intake, story, is_whole=size <= JOINED_LIMIT)
         intake.notices += _off_in_words(story)
     if reading.notes.left_out:
         intake.notices.append(f"Left out: {_left_out(reading)}.")
@@ -220,7 +220,7 @@ def _apart(record: Record) -> Record:
     return replace(record, draft=replace(record.draft, place=Place(session=record.capture)))
 
 
-def _join(intake: SessionIntake, story: Story, *, is_whole: bool) -> None:
+def keep_story(intake: SessionIntake, story: Story, *, is_whole: bool) -> None:
     """Keep the links, the chat and the names of hosts and models that the story found."""
     for placed in story.links():
         draft = Draft(wire="host", kind="link", place=placed.place, data=placed.link.to_bytes())

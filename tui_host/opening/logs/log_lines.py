@@ -64,6 +64,8 @@ class LogLines:
             end = size if end < 0 else end
             self.at = end + 1
             line = data[begin : min(end, begin + VALUE_LIMIT)]
+            if line.isspace() or not line:
+                continue
             if line.find(b"{", 0, PREFIX_LIMIT) < 0:
                 yield Line(begin, _text(line[:_TEXT_LIMIT].rstrip(b"\r")))
             else:
