@@ -1,4 +1,4 @@
-"""The lines that a program wrote, taken out of the objects in which Docker keeps them.
+"""Take the lines that a program wrote out of Docker's JSON objects.
 
 Docker keeps an object for each line, and for a part of a line that is long. Source: Docker's documentation, JSON File logging driver.
 """
@@ -21,7 +21,7 @@ _CONTINUES = b" \t}]:\r\n"
 
 
 def unwrapped(file: File) -> File:
-    """The file as the program wrote it, with Docker's time before each line."""
+    """The lines as the program wrote them, with Docker's time before each."""
     if len(file.data) > _SIZE_LIMIT or _wrapped(file.data[: file.data.find(b"\n", 0, _LINE_LIMIT) + 1]) is None:
         return file
     lines: list[bytes] = []
@@ -48,7 +48,7 @@ def unwrapped(file: File) -> File:
 
 
 def _wrapped(line: bytes) -> tuple[str, bytes, bytes] | None:
-    """The stream, the time and the text of such an object; None if the line is none."""
+    """The stream, the time and the text of one of Docker's objects; None for any other line."""
     if not line.startswith(b"{") or b'"log"' not in line:
         return None
     body = mapping(read_value(line, is_shallow=True))
