@@ -15,7 +15,7 @@ _END_OF_LINE = re.compile(rb"\r\n?|\n")
 
 
 class SseEvent(NamedTuple):  # a tuple is made in a fraction of the time, and there is one for each event
-    """One thing in an event stream.
+    """An event, a comment or a broken block of an event stream.
 
     Attributes:
         start: Its first byte in the decoded body.
@@ -38,7 +38,7 @@ class SseEvent(NamedTuple):  # a tuple is made in a fraction of the time, and th
 
 
 class SseDecoder:
-    """Splits a body into events, however it was cut into chunks, in time proportional to its length.
+    """Split a body into events in linear time, for any sizes of chunks.
 
     Lines end at CR, LF and CRLF and nowhere else. An event is given out with the line end that completes it.
 
@@ -89,7 +89,7 @@ class SseDecoder:
         return found
 
     def _split(self, data: bytes) -> list[SseEvent]:
-        """Whole blocks of the usual form at one look each; line by line whatever is not."""
+        """Split whole blocks of the usual form at once, and everything else line by line."""
         if self._after_cr or b"\r" in data or len(data) > self._limit:
             return self._split_lines(data)
         found: list[SseEvent] = []
@@ -172,7 +172,7 @@ class SseDecoder:
             self._retry = int(value)
 
     def _too_large(self) -> None:
-        """Forget an event beyond the limit; of an unfinished line only that it is not empty is still of use."""
+        """Forget an event beyond the limit; of an unfinished line remember only whether the line is empty."""
         if self._start is None:
             self._start = self._line_start
         self._over = True
@@ -207,7 +207,7 @@ class SseDecoder:
 
 
 def _usual(block: bytes, start: int) -> SseEvent | None:
-    """The event in a block of one line of data, alone or behind its name, as all vendors send it; None for any other block."""
+    """Return the event in a block with one line of data, alone or behind a name, as all vendors send; None for any further form."""
     name = "message"
     line = block
     if line.startswith(b"event: "):

@@ -1,4 +1,4 @@
-"""Look into JSON that is too large or too broken to be parsed: its structure, its elements one by one, its first scalars.
+"""Look into JSON too large or too broken to parse: the structure, elements one by one, the first scalars.
 
 Bytes may be a mapped file: only one member of it is held at a time. No function here calls itself.
 """
@@ -54,13 +54,13 @@ class BrokenError(ValueError):
 
 
 def after_space(data: Data, at: int) -> int:
-    """The first byte from there on that is no white space."""
+    """Return the place of the first byte after white space."""
     found = _SPACE.match(data, at)
     return at if found is None else found.end()
 
 
 def value_end(data: Data, at: int) -> int:
-    """One past the last byte of the value that begins there.
+    """Return the end of the value at `at`.
 
     Raises:
         BrokenError: It has no end.
@@ -77,7 +77,7 @@ def value_end(data: Data, at: int) -> int:
 
 
 def members(data: Data, at: int) -> Iterator[tuple[bytes, int]]:
-    """The members of the object that begins there: each key as it is written, and where its value begins.
+    """Yield the members of the object at `at`: each key as written, and the start of the value.
 
     Raises:
         BrokenError: It is no object, or has no end.
@@ -99,7 +99,7 @@ def members(data: Data, at: int) -> Iterator[tuple[bytes, int]]:
 
 
 def elements(data: Data, at: int) -> Iterator[tuple[int, int]]:
-    """The elements of the array that begins there: first byte, and one past the last.
+    """Yield start and end of each element of the array at `at`.
 
     Raises:
         BrokenError: It is no array, or has no end.
@@ -132,7 +132,7 @@ def _string_end(data: Data, at: int) -> int:
 
 
 def _unescaped_quote(data: Data, at: int) -> int:
-    """The first quotation mark from there on, in a string, that no backslash escapes; -1 if there is none.
+    """Return the place of the first unescaped quotation mark from `at` on in a string; -1 without one.
 
     What is escaped is blanked out first, in pieces: texts of models are full of it, and a pattern takes ten times as long.
     """
@@ -173,7 +173,7 @@ def _closed_at(data: Data, at: int) -> int:
 
 
 def skim(data: bytes) -> dict[Path, bytes]:
-    """The scalars near the beginning, and those that stand behind everything else, by their path; a container is its bracket.
+    """Return the scalars near the beginning, and the scalars behind everything else, by path; a container is a bracket.
 
     Takes the same time for any length. The first member of a name counts.
     """
@@ -219,7 +219,7 @@ def _skim_tail(data: bytes, found: dict[Path, bytes]) -> None:
 
 
 def parts_of(data: bytes) -> int:
-    """Count brackets and commas outside of strings: exactly up to `PARTS_LIMIT`, beyond it at least so many. 30 MB take 0.1 s."""
+    """Count brackets and commas outside of strings: exactly up to `PARTS_LIMIT`, and at least the limit beyond. 30 MB take 0.1 s."""
     if len(data) <= PARTS_LIMIT or sum(_occurrences(data, mark) for mark in (b"{", b"[", b",")) <= PARTS_LIMIT:
         return 0
     plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")

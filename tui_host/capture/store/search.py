@@ -24,7 +24,7 @@ _NOT_SAID = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A session in which all words were found.
+    """A session with all words.
 
     Attributes:
         session: The session.
@@ -38,7 +38,7 @@ class Found:
 
 
 def search(sessions: Sessions, words: str) -> Iterator[Found]:
-    """Sessions whose title or messages contain every one of the words, whatever their case; the last changed first. Blocks.
+    """Yield sessions with every word in title or messages, in any case; the last changed first. Blocks.
 
     Args:
         sessions: Where to look.
