@@ -74,7 +74,7 @@ def fold_chain(call: str, records: Iterable[Record]) -> Chain:
     """Fold the chain of one call out of the records of a session, in order."""
     server = tool = sent = ""
     steps: list[ChainStep] = []
-    told: set[tuple[str, str | None]] = set()
+    linked: set[tuple[str, str | None]] = set()
     for record in records:
         draft = record.draft
         if draft.kind == "link":
@@ -84,10 +84,10 @@ def fold_chain(call: str, records: Iterable[Record]) -> Chain:
                 continue
             server, tool = link.server or server, link.tool or tool
             if link.relation == "told":
-                told.add((record.capture, link.span.exchange))
+                linked.add((record.capture, link.span.exchange))
             if not _is_repeated(link, steps):
                 steps.append(_step(record, relation, link.span, known=link.known, words=link.words))
-        elif draft.kind == "response" and draft.wire == "llm" and (record.capture, draft.exchange) in told:
+        elif draft.kind == "response" and draft.wire == "llm" and (record.capture, draft.exchange) in linked:
             steps.append(_step(record, "said", Span(exchange=draft.exchange)))
         elif draft.place.call == call and draft.kind == "decision":
             decided = read_object(draft.data)

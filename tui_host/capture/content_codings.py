@@ -1,4 +1,4 @@
-"""Content codings undone within bounds. Source: RFC 9110, section 8.4.1; threats.md, NET-07."""
+"""Undo content codings within bounds. Source: RFC 9110, section 8.4.1."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
     codings = codings_of(encoding)
     if len(codings) > MOST:
         raise CodingError(f"{len(codings):,} codings one over the other cannot be decoded here")
-    decoders = [_decoder(each, limit) for each in reversed(codings)]
+    decoders = [_decoder(coding, limit) for coding in reversed(codings)]
     return decoders[0] if len(decoders) == 1 else _Chain(decoders)
 
 
@@ -246,12 +246,12 @@ class _Chain:
         return self._decoders[0].behind if self._decoders else 0
 
     def feed(self, data: bytes) -> bytes:
-        for each in self._decoders:
-            data = each.feed(data)
+        for decoder in self._decoders:
+            data = decoder.feed(data)
         return data
 
     def finish(self) -> bytes:
         rest = b""
-        for each in self._decoders:
-            rest = each.feed(rest) + each.finish()
+        for decoder in self._decoders:
+            rest = decoder.feed(rest) + decoder.finish()
         return rest

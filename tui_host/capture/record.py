@@ -43,7 +43,7 @@ class Head:
 
 def value_of(headers: Iterable[tuple[str, str]], name: str) -> str:
     """Return the first value of a header as written; empty without the header. The name is in lower case."""
-    return next((value for each, value in headers if each.lower() == name), "")
+    return next((value for header, value in headers if header.lower() == name), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,8 @@ class Draft:
 
     Attributes:
         wire: Which wire it was on; `host` for decisions and links.
-        kind: What it is; DESIGN's *Record lines* define each.
+        kind: The kind of record, as in the lines of an export: `request`, `response` (a head), `chunk`, `end`, `error`, `frame`,
+            `line` (of standard error), `decision` or `link`.
         peer: The provider's or server's name; empty on the host's own wire.
         direction: `out` from the host, `in` to it; None where there is none.
         place: The conversation's place it belongs to.

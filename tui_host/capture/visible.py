@@ -1,7 +1,7 @@
 """Make foreign text harmless for a terminal: characters that act or hide become visible.
 
 This is the entry, where text becomes the content of a widget or of a line of output; here a picture may be wider than what it
-stands for, since widths are measured afterwards. Source: threats.md, TRM-01 to TRM-06 and TRM-13.
+stands for, since widths are measured afterwards.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def tool_name(server: str, tool: str) -> str:
 
     The request for a resource stands as it is: no tool of that name is offered.
 
-    Source: MCP, Tools, tool names; threats.md, APR-06.
+    Source: MCP 2025-11-25, Tools, Tool Names.
     """
     shown = tool if _TOOL_NAME.fullmatch(tool) else ascii(tool)
     return f"{server}.{shown}" if server else shown

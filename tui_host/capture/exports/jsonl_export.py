@@ -1,4 +1,4 @@
-"""Sessions as JSON lines, whole: written, and read back record by record. Source: DESIGN, Contract, Record lines."""
+"""Write a session as JSON lines, and read the lines back record by record."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
     value["encoding"] = draft.encoding
     value["malformed"] = draft.malformed
     value["redacted"] = [
-        {"where": each.where, "name": each.name, "length": each.length} for each in draft.redacted
+        {"where": entry.where, "name": entry.name, "length": entry.length} for entry in draft.redacted
     ] or None
     value["preamble"] = True if is_preamble else None
     return _line(value)
@@ -249,10 +249,10 @@ def _data(value: Mapping[str, JSON]) -> bytes:
 
 
 def _one_of(known: Mapping[str, _Known], value: Mapping[str, JSON], name: str) -> _Known:
-    found = known.get(_required_text(value, name))
-    if found is None:
+    value_of_kind = known.get(_required_text(value, name))
+    if value_of_kind is None:
         raise ValueError(f"its {name} is none that is known")
-    return found
+    return value_of_kind
 
 
 def _sequence(value: JSON) -> Sequence[JSON]:

@@ -272,15 +272,15 @@ def _body(drafts: Sequence[Draft]) -> Iterator[str]:
 def _decoded(drafts: Sequence[Draft]) -> tuple[bytes, str]:
     """Return the readable part of a body, and why the rest cannot be read."""
     body = PlainBody()
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     for draft in drafts:
         for start in range(0, len(draft.data), _PIECE):
             plain = body.feed(draft.data[start : start + _PIECE], draft.encoding)
             if plain is None:
-                return b"".join(found), body.problem
-            found.append(plain)
+                return b"".join(pieces), body.problem
+            pieces.append(plain)
     body.finish()
-    return b"".join(found), body.problem
+    return b"".join(pieces), body.problem
 
 
 def _text(item: Item, name: str) -> str:

@@ -68,7 +68,7 @@ class Correlator:
 
     def _request(self, direction: Direction, head: FrameHead, place: Place) -> Seen:
         key = (direction, head.id)
-        known = self._asked.pop(key, None)
+        earlier = self._asked.pop(key, None)
         self._asked[key] = _Asked(place, head.method)
         if head.progress_token:
             self._by_token[_other(direction), head.progress_token] = place
@@ -76,7 +76,7 @@ class Correlator:
             del self._asked[next(iter(self._asked))]
         while len(self._by_token) > REMEMBERED:
             del self._by_token[next(iter(self._by_token))]
-        return Seen(place=place, method=head.method, odd="an id used before" if known is not None else "")
+        return Seen(place=place, method=head.method, odd="an id used before" if earlier is not None else "")
 
     def _answer(self, direction: Direction, head: FrameHead, place: Place) -> Seen:
         odd = ""

@@ -1,7 +1,7 @@
 """Read the heads of JSON-RPC frames. No function raises, whatever the bytes are.
 
 Source: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. A frame is parsed whole where that is cheap. A larger one is skimmed: its first
-64 KB and its end are read, what lies between is taken on trust (threats.md, PRO-01, PRO-02 and PRO-06).
+64 KB and its end are read, and what lies between is taken on trust: parsing would hold up the event loop.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
         return Frame(_malformed(line, f"not UTF-8 at byte {error.start}"))
     size = len(line)
     if size > NODES and (size > WHOLE or sum(line.count(mark) for mark in (b"{", b"[", b",")) > NODES):
-        found = _of_skimmed(line)
-        if found is not None:
-            return Frame(found)
+        head = _of_skimmed(line)
+        if head is not None:
+            return Frame(head)
     if size > LEVELS and is_deeper(text, LEVELS):
         return Frame(_malformed(line, "nested too deeply to be read"))
     try:
@@ -230,11 +230,11 @@ def _id(value: JSON) -> str:
 
 def _malformed(line: bytes, reason: str) -> FrameHead:
     """Make the head of an unreadable frame from beginning and end: with an id, the waiting caller is woken."""
-    found = skim(line)
+    scalars = skim(line)
     return FrameHead(
         kind="malformed",
-        method=_text(found.get((b"", b"method"))),
-        id=_token_id(found.get((b"", b"id"))),
+        method=_text(scalars.get((b"", b"method"))),
+        id=_token_id(scalars.get((b"", b"id"))),
         reason=reason,
     )
 
@@ -246,23 +246,25 @@ def _of_skimmed(line: bytes) -> FrameHead | None:
         return FrameHead(kind="batch", words="many messages")
     if brackets != b"{}":
         return None
-    found = skim(line)
-    identity = _token_id(found.get((b"", b"id")))
-    method = _text(found.get((b"", b"method")))
+    scalars = skim(line)
+    identity = _token_id(scalars.get((b"", b"id")))
+    method = _text(scalars.get((b"", b"method")))
     if method:
         return FrameHead(
             kind="request" if identity else "notification",
             method=method,
             id=identity,
-            progress_token=_progress_token(found, method),
-            request_id=_token_id(found.get((b"", b"params", b"requestId"))),
-            name=_text(found.get((b"", b"params", b"name"))),
-            words=_text(found.get((b"", b"params", b"name"))),
+            progress_token=_progress_token(scalars, method),
+            request_id=_token_id(scalars.get((b"", b"params", b"requestId"))),
+            name=_text(scalars.get((b"", b"params", b"name"))),
+            words=_text(scalars.get((b"", b"params", b"name"))),
         )
-    if identity and ((b"", b"result") in found or (b"", b"error") in found):
-        failed = (b"", b"error") in found
-        is_error = failed or bool(_value(found.get((b"", b"result", b"isError"))))
-        words = _text(found.get((b"", b"error", b"message")) or found.get((b"", b"result", b"content", b"", b"text")))
+    if identity and ((b"", b"result") in scalars or (b"", b"error") in scalars):
+        failed = (b"", b"error") in scalars
+        is_error = failed or bool(_value(scalars.get((b"", b"result", b"isError"))))
+        words = _text(
+            scalars.get((b"", b"error", b"message")) or scalars.get((b"", b"result", b"content", b"", b"text"))
+        )
         return FrameHead(kind="error" if failed else "result", id=identity, is_error=is_error, words=words)
     return None
 

@@ -68,5 +68,5 @@ def introduced(said_of: Mapping[str, JSON], name: Literal["clientInfo", "serverI
 
 def words_of_error(error: JSON) -> str:
     """Return code and message of an error, or the whole error without either."""
-    known = mapping(error)
-    return f"{said(known.get('code'))} {said(known.get('message'))}".strip() or said(error)
+    members = mapping(error)
+    return f"{said(members.get('code'))} {said(members.get('message'))}".strip() or said(error)

@@ -31,8 +31,10 @@ def reason_of(error: BaseException) -> Reason:
 def words_of(error: BaseException) -> str:
     """Return an error in words, with the message of the operating system."""
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    said = next((_said(each) for each in _causes(error) if isinstance(each, OSError) and _has_number(each)), "")
-    return f"{words} ({said})" if said and said not in words else words
+    system_words = next(
+        (_said(cause) for cause in _causes(error) if isinstance(cause, OSError) and _has_number(cause)), ""
+    )
+    return f"{words} ({system_words})" if system_words and system_words not in words else words
 
 
 def _has_number(error: OSError) -> bool:
@@ -50,11 +52,11 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     seen: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
     while waiting and len(seen) < 20:
-        each = waiting.pop()
-        if each is None or each in seen:
+        cause = waiting.pop()
+        if cause is None or cause in seen:
             continue
-        seen.append(each)
-        yield each
-        waiting += [each.__context__, each.__cause__]
-        inner: tuple[BaseException, ...] = getattr(each, "exceptions", ())
+        seen.append(cause)
+        yield cause
+        waiting += [cause.__context__, cause.__cause__]
+        inner: tuple[BaseException, ...] = getattr(cause, "exceptions", ())
         waiting += inner

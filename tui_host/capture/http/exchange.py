@@ -104,13 +104,13 @@ class Exchange:
 
 def fold_exchanges(records: Iterable[Record]) -> dict[tuple[str, str], Exchange]:
     """All exchanges in some records, by capture and id, in the order of their first records."""
-    found: dict[tuple[str, str], _Parts] = {}
+    parts_by_exchange: dict[tuple[str, str], _Parts] = {}
     for record in records:
         draft = record.draft
         if draft.exchange is None or draft.kind in {"frame", "link"}:
             continue
-        found.setdefault((record.capture, draft.exchange), _Parts()).take(record)
-    return {key: parts.exchange(*key) for key, parts in found.items()}
+        parts_by_exchange.setdefault((record.capture, draft.exchange), _Parts()).take(record)
+    return {key: parts.exchange(*key) for key, parts in parts_by_exchange.items()}
 
 
 class _Parts:

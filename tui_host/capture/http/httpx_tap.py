@@ -67,14 +67,14 @@ def exchange_of(message: httpx.Request | httpx.Response) -> str | None:
 
     An error of httpx carries its request, so the exchange of a failed request is found as well.
     """
-    found: object = message.extensions.get(EXCHANGE)
-    return found if isinstance(found, str) else None
+    exchange: object = message.extensions.get(EXCHANGE)
+    return exchange if isinstance(exchange, str) else None
 
 
 def shifts_of(response: httpx.Response) -> Sequence[Shift]:
     """Return the places in the response's body, as far as received, where secrets were taken out."""
-    found: object = response.extensions.get(OBSERVED)
-    return found.shifts if isinstance(found, ObservedExchange) else ()
+    exchange: object = response.extensions.get(OBSERVED)
+    return exchange.shifts if isinstance(exchange, ObservedExchange) else ()
 
 
 class _RecordedStream(httpx.AsyncByteStream):

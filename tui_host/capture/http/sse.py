@@ -1,4 +1,4 @@
-"""Event streams out of bytes, without I/O. Source: WHATWG HTML, Server-sent events; llm-dialects.md, section 1."""
+"""Decode event streams, without I/O. Source: WHATWG HTML, Server-sent events."""
 
 from __future__ import annotations
 
@@ -79,39 +79,41 @@ class SseDecoder:
             What was left: many servers forget the last blank line, so a block whose data is complete is an event.
         """
         head, self._head = self._head, None
-        found = self._split(head) if head else []
+        events = self._split(head) if head else []
         if self._line:
-            found += self._take(bytes(self._line), self._position)
+            events += self._take(bytes(self._line), self._position)
             self._line.clear()
         if self._start is not None:
             whole = self._data is not None and not self._over and _is_complete(b"\n".join(self._data))
-            found.append(self._dispatch("event" if whole else "other" if self._data is None and self._loose else "cut"))
-        return found
+            events.append(
+                self._dispatch("event" if whole else "other" if self._data is None and self._loose else "cut")
+            )
+        return events
 
     def _split(self, data: bytes) -> list[SseEvent]:
         """Split whole blocks of the usual form at once, and everything else line by line."""
         if self._after_cr or b"\r" in data or len(data) > self._limit:
             return self._split_lines(data)
-        found: list[SseEvent] = []
+        events: list[SseEvent] = []
         if self._line or self._start is not None:
             end = data.find(b"\n\n") + 2
             if end < 2:
                 return self._split_lines(data)
-            found, data = self._split_lines(data[:end]), data[end:]
+            events, data = self._split_lines(data[:end]), data[end:]
         *blocks, rest = data.split(b"\n\n")
         start = self._position
         for block in blocks:
             event = _usual(block, start)
             if event is None:
-                found += self._split_lines(block + b"\n\n")
+                events += self._split_lines(block + b"\n\n")
                 start = self._position
             else:
-                found.append(event)
+                events.append(event)
                 self._position = self._line_start = start = start + len(block) + 2
-        return found + self._split_lines(rest) if rest else found
+        return events + self._split_lines(rest) if rest else events
 
     def _split_lines(self, data: bytes) -> list[SseEvent]:
-        found: list[SseEvent] = []
+        events: list[SseEvent] = []
         begin = 0
         if self._after_cr and data:
             begin = int(data.startswith(b"\n"))
@@ -123,7 +125,7 @@ class SseDecoder:
             if self._line:
                 text = bytes(self._line) + text
                 self._line.clear()
-            found += self._take(text, self._position + match.start())
+            events += self._take(text, self._position + match.start())
             begin = match.end()
             self._line_start = self._position + begin
         self._line += data[begin:] if begin else data
@@ -132,7 +134,7 @@ class SseDecoder:
             self._skip = True
         self._after_cr = data.endswith(b"\r") or (self._after_cr and not data)
         self._position += len(data)
-        return found
+        return events
 
     def _take(self, line: bytes, end: int) -> list[SseEvent]:
         start = self._line_start
@@ -182,7 +184,7 @@ class SseDecoder:
         del self._line[1:]
 
     def _dispatch(self, kind: SseKind) -> SseEvent:
-        found = SseEvent(
+        event = SseEvent(
             kind=kind,
             event=self._event or "message",
             data=b"\n".join(self._loose if kind == "other" else self._data or ()),
@@ -192,7 +194,7 @@ class SseDecoder:
             end=self._end,
         )
         self._clear()
-        return found
+        return event
 
     def _clear(self) -> None:
         self._start: int | None = None

@@ -55,8 +55,8 @@ class BrokenError(ValueError):
 
 def after_space(data: Data, at: int) -> int:
     """Return the place of the first byte after white space."""
-    found = _SPACE.match(data, at)
-    return at if found is None else found.end()
+    match = _SPACE.match(data, at)
+    return at if match is None else match.end()
 
 
 def value_end(data: Data, at: int) -> int:
@@ -70,10 +70,10 @@ def value_end(data: Data, at: int) -> int:
         return _string_end(data, at)
     if first in {b"{", b"["}:
         return _closed_at(data, at)
-    found = _PLAIN.match(data, at)
-    if found is None or found.end() == at:
+    match = _PLAIN.match(data, at)
+    if match is None or match.end() == at:
         raise BrokenError("a value is missing", at)
-    return found.end()
+    return match.end()
 
 
 def members(data: Data, at: int) -> Iterator[tuple[bytes, int]]:
@@ -140,9 +140,9 @@ def _unescaped_quote(data: Data, at: int) -> int:
     while piece := data[at : at + look]:
         if (len(piece) - len(piece.rstrip(b"\\"))) % 2:
             piece += data[at + look : at + look + 1]  # what its last backslash escapes
-        found = piece.replace(b"\\\\", b"  ").replace(b'\\"', b"  ").find(b'"')
-        if found >= 0:
-            return at + found
+        place = piece.replace(b"\\\\", b"  ").replace(b'\\"', b"  ").find(b'"')
+        if place >= 0:
+            return at + place
         at += len(piece)
         look = min(4 * look, _LOOK)
     return -1
@@ -151,8 +151,8 @@ def _unescaped_quote(data: Data, at: int) -> int:
 def _closed_at(data: Data, at: int) -> int:
     start, depth = at, 0
     while True:
-        found = _PASSED.match(data, at)
-        at = at if found is None else found.end()
+        match = _PASSED.match(data, at)
+        at = at if match is None else match.end()
         match data[at : at + 1]:
             case b"":
                 raise BrokenError("it is cut off", start)
@@ -177,7 +177,7 @@ def skim(data: bytes) -> dict[Path, bytes]:
 
     Takes the same time for any length. The first member of a name counts.
     """
-    found: dict[Path, bytes] = {}
+    scalars: dict[Path, bytes] = {}
     path: list[bytes] = []
     key = value = b""
     end = 0
@@ -188,7 +188,7 @@ def skim(data: bytes) -> dict[Path, bytes]:
         end = match.end()
         if token in b"{[":
             if len(path) < _KEPT_DEPTH:
-                found.setdefault((*path, key), token)
+                scalars.setdefault((*path, key), token)
             path.append(key)
             key = value = b""
             if len(path) > _DEPTH:
@@ -197,14 +197,14 @@ def skim(data: bytes) -> dict[Path, bytes]:
             key, value = value[1:-1], b""
         elif token in b",}]":
             if value and len(path) < _KEPT_DEPTH:
-                found.setdefault((*path, key), value)
+                scalars.setdefault((*path, key), value)
             key = value = b""
             if token != b"," and path:
                 path.pop()
         else:
             value = token
-    _skim_tail(data, found)
-    return found
+    _skim_tail(data, scalars)
+    return scalars
 
 
 def _skim_tail(data: bytes, found: dict[Path, bytes]) -> None:

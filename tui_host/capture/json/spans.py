@@ -120,10 +120,10 @@ class _Walk:
 
     def _members(self, position: int, depth: int) -> tuple[list[tuple[str, Node]], int]:
         text = self._text
-        found: list[tuple[str, Node]] = []
+        members: list[tuple[str, Node]] = []
         position = _after_space(text, position)
         if text.startswith("}", position):
-            return found, position + 1
+            return members, position + 1
         while True:
             if not text.startswith('"', position):
                 raise ValueError("a key is missing")
@@ -132,22 +132,22 @@ class _Walk:
             if colon is None:
                 raise ValueError("a colon is missing")
             node = self.value(colon.end(), depth if key in self._walk else 0)
-            found.append((key, node))
+            members.append((key, node))
             position, more = self._next(node.end, "}")
             if not more:
-                return found, position
+                return members, position
 
     def _elements(self, position: int, depth: int) -> tuple[list[Node], int]:
-        found: list[Node] = []
+        elements: list[Node] = []
         position = _after_space(self._text, position)
         if self._text.startswith("]", position):
-            return found, position + 1
+            return elements, position + 1
         while True:
             node = self.value(position, depth)
-            found.append(node)
+            elements.append(node)
             position, more = self._next(node.end, "]")
             if not more:
-                return found, position
+                return elements, position
 
     def _next(self, position: int, bracket: str) -> tuple[int, bool]:
         match = _NEXT.match(self._text, position)

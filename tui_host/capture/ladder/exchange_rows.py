@@ -74,8 +74,8 @@ class LadderHttp:
 
     def half(self, capture: str, exchange: str, *, is_request: bool) -> int | None:
         """The row of a model's request or response."""
-        found = self._halves.get((capture, exchange), (-1, -1))[0 if is_request else 1]
-        return found if found >= 0 else None
+        number = self._halves.get((capture, exchange), (-1, -1))[0 if is_request else 1]
+        return number if number >= 0 else None
 
     def _request(self, record: Record, exchange: _Open) -> None:
         draft = record.draft

@@ -94,11 +94,11 @@ class LadderFrames:
             or not (head.answers or (head.kind == "malformed" and not head.method))
         ):
             return None
-        other: Direction = "out" if draft.direction == "in" else "in"
+        opposite: Direction = "out" if draft.direction == "in" else "in"
         for form in (head.id, head.id[1:-1] if head.id.startswith('"') else f'"{head.id}"'):
-            found = self._asked.get((record.capture, draft.connection or "", other, form))
-            if found is not None:
-                return found
+            number = self._asked.get((record.capture, draft.connection or "", opposite, form))
+            if number is not None:
+                return number
         return None
 
     def _remember(self, key: _Key, number: int) -> None:

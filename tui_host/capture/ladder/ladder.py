@@ -75,13 +75,16 @@ class Ladder:
 
     def relatives(self, number: int) -> tuple[int, ...]:
         """Return the rows with a call in common, nearest first; for a row without calls the partner."""
-        found = {
-            other for call in self._rows.table.calls_of(number) for other in self._rows.of_call(call) if other != number
+        numbers = {
+            relative
+            for call in self._rows.table.calls_of(number)
+            for relative in self._rows.of_call(call)
+            if relative != number
         }
         partner = self._rows.partner(number)
-        if not found and partner is not None:
+        if not numbers and partner is not None:
             return (partner,)
-        return tuple(sorted(found, key=lambda other: (abs(other - number), other)))
+        return tuple(sorted(numbers, key=lambda relative: (abs(relative - number), relative)))
 
     def row_of(self, key: tuple[str, int]) -> int | None:
         """Return the row with a first record, named by capture and number."""

@@ -115,9 +115,9 @@ def _plain(word: str, rows: LadderRows) -> Test:
             return True
         if any(fact(number) for fact in facts):
             return True
-        said = words[number]
-        found = wanted in said.lower() if plain else word in said.decode().casefold()
-        return found or word in ids[number].casefold() or tools(number)
+        text = words[number]
+        is_in_text = wanted in text.lower() if plain else word in text.decode().casefold()
+        return is_in_text or word in ids[number].casefold() or tools(number)
 
     return fits
 

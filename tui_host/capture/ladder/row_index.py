@@ -110,15 +110,15 @@ class LadderRows:
 
     def pair(self, first: int, second: int) -> None:
         """Make two rows partners; a row keeps the first partner."""
-        for one, other in ((first, second), (second, first)):
-            if self._partners[one] < 0:
-                self._partners[one] = other
-                self._journal.note(self.revision + 1, one)
+        for row, partner in ((first, second), (second, first)):
+            if self._partners[row] < 0:
+                self._partners[row] = partner
+                self._journal.note(self.revision + 1, row)
 
     def partner(self, number: int) -> int | None:
         """Return the partner of a row."""
-        found = self._partners[number]
-        return found if found >= 0 else None
+        partner = self._partners[number]
+        return partner if partner >= 0 else None
 
     def of_call(self, call: str) -> Sequence[int]:
         """Return the rows of a call, in the order of joining."""

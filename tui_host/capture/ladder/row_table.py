@@ -66,7 +66,7 @@ class RowTable(Sequence[Row]):
         self.flags = array("b")
         marks = self.lanes, self.kinds, self.states, self.flags
         columns = self.numbers, self.small, self.times, self.named
-        self._columns = (*chain.from_iterable(each.values() for each in columns), *marks)
+        self._columns = (*chain.from_iterable(column.values() for column in columns), *marks)
         self.ids: list[str] = []
         self.exchanges: list[str] = []
         self.words: list[bytes] = []

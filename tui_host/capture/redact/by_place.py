@@ -292,8 +292,8 @@ def _in_urls(text: str) -> Iterator[tuple[str, str]]:
         if span.name.lower() in SESSION_KEYS:
             continue
         value = text[span.start : span.end]
-        for each in said(value):
-            yield span.name, password_in(each) if span.name == "userinfo" else each
+        for decoded in said(value):
+            yield span.name, password_in(decoded) if span.name == "userinfo" else decoded
 
 
 def _in_basic(value: str, credential: str) -> Iterator[tuple[str, str]]:

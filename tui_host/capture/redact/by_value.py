@@ -257,10 +257,12 @@ class KnownSecrets:
 
     def forgotten(self, learned: Mapping[str, str], since: Snapshot) -> tuple[tuple[str, str], ...]:
         """Return names and values of learned credentials that were not known all the time since."""
-        known: Mapping[str, str] = since.learned if since is self.now else {}
-        if learned is known:
+        learned_since: Mapping[str, str] = since.learned if since is self.now else {}
+        if learned is learned_since:
             return ()
-        return tuple((name, value) for value, name in learned.items() if value not in known and value not in self.names)
+        return tuple(
+            (name, value) for value, name in learned.items() if value not in learned_since and value not in self.names
+        )
 
     @property
     def lengths(self) -> Mapping[str, int]:
@@ -291,8 +293,8 @@ def without(data: bytes, hits: list[Hit]) -> Kept:
         pieces += (data[end : hit.start], hit.needle.mark)
         end = hit.end
     pieces.append(data[end:])
-    found = tuple(Redaction(where="data", name=hit.needle.name, length=hit.end - hit.start) for hit in hits)
-    return b"".join(pieces), found
+    redactions = tuple(Redaction(where="data", name=hit.needle.name, length=hit.end - hit.start) for hit in hits)
+    return b"".join(pieces), redactions
 
 
 def _occurrences(data: bytes, needle: Needle) -> Iterator[Hit]:

@@ -82,13 +82,13 @@ class CodedStream:
             return first + rest, in_first + in_rest
         if self._is_over or self._coded is None:
             return first, in_first
-        kept, found = self._coded.flush()
+        kept, redactions = self._coded.flush()
         self._waiting.append(kept)
         self.left_out += self._coded.inner.left_out
         if self._coded.is_cut_in_block:
             self.left_out += self._coded.undecoded
         if self._coded.has_secret or self.left_out or self.decoded_from:
-            rest, in_rest = self._pass_decoded(found)
+            rest, in_rest = self._pass_decoded(redactions)
             return first + rest, in_first + in_rest
         return first + bytes(self._held), in_first
 
@@ -127,12 +127,12 @@ class CodedStream:
 
     def _decode(self, data: bytes, coded: _CodedBody) -> Kept:
         self._held += data
-        kept, found, read = coded.feed(data)
+        kept, redactions, read = coded.feed(data)
         self._waiting.append(kept)
         if read < len(data):
-            return self._end(len(data) - read, coded, found)
+            return self._end(len(data) - read, coded, redactions)
         if coded.has_secret or coded.inner.left_out or self.decoded_from or len(self._held) > self._held_limit:
-            return self._pass_decoded(found)
+            return self._pass_decoded(redactions)
         passing = coded.certain(len(self._held), len(data))
         if passing == len(self._held):
             self._waiting.clear()
@@ -220,9 +220,9 @@ class _CodedBody:
 
     def flush(self) -> Kept:
         """Return the rest of the redacted text."""
-        kept, found = self.inner.flush()
-        self.has_secret = self.has_secret or bool(found) or bool(self._raw.flush()[1])
-        return kept, found
+        kept, redactions = self.inner.flush()
+        self.has_secret = self.has_secret or bool(redactions) or bool(self._raw.flush()[1])
+        return kept, redactions
 
     def certain(self, size: int, last: int) -> int:
         """Return how many of `size` coded bytes have no secret, where `last` of the bytes came last and nothing was found so far."""
@@ -291,18 +291,18 @@ def request_without(draft: Draft, redactor: BodyRedactor) -> Draft:
     stream = CodedStream(redactor, draft.encoding, held_limit=len(draft.data))
     first, in_first = stream.feed(draft.data)
     rest, in_rest = stream.flush()
-    found = in_first + in_rest
-    if not found and not stream.left_out:
+    redactions = in_first + in_rest
+    if not redactions and not stream.left_out:
         return draft
     if stream.left_out:
-        found = (*found, Redaction(where="data", name="body", length=stream.left_out))
+        redactions = (*redactions, Redaction(where="data", name="body", length=stream.left_out))
     words = f"{stream.left_out} bytes of the body cannot be read, and are not kept" if stream.left_out else None
     return replace(
         draft,
         data=first + rest,
         encoding=None if stream.decoded_from else draft.encoding,
         malformed=draft.malformed or words,
-        redacted=draft.redacted + found,
+        redacted=draft.redacted + redactions,
     )
 
 

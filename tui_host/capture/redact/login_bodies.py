@@ -199,8 +199,8 @@ class _Attributes:
     def __init__(self, text: bytes, marker: Marker) -> None:
         self._text = text
         self._marker = marker
-        named = (each for each in _ATTRIBUTE.finditer(text) if each[1].lower() == b"name")
-        self._called = next((_text_of(each[3]).strip("\"'") for each in named), "")
+        named = (match for match in _ATTRIBUTE.finditer(text) if match[1].lower() == b"name")
+        self._called = next((_text_of(match[3]).strip("\"'") for match in named), "")
 
     def without(self) -> bytes:
         """Return the attributes with marks."""

@@ -149,10 +149,10 @@ class _TokenStream:
     def flush(self) -> Kept:
         """Return the whole body without tokens."""
         held = self._held.finish()
-        held, found = without_tokens(held, self._learn) if held else (held, ())
+        held, redactions = without_tokens(held, self._learn) if held else (held, ())
         first, in_first = self._inner.feed(held)
         rest, in_rest = self._inner.flush()
-        return first + rest, (*found, *in_first, *in_rest)
+        return first + rest, (*redactions, *in_first, *in_rest)
 
 
 class WithoutTokens:
@@ -269,12 +269,12 @@ class AnswerStream:
 
     def flush(self) -> Kept:
         """Return the rest."""
-        held, found = self._taken(), ()
+        held, redactions = self._taken(), ()
         if held and tells_token(held):
-            held, found = without_tokens(held, self._learn)
+            held, redactions = without_tokens(held, self._learn)
         first, in_first = self._inner.feed(held)
         rest, in_rest = self._inner.flush()
-        return first + rest, (*found, *in_first, *in_rest)
+        return first + rest, (*redactions, *in_first, *in_rest)
 
     def _may_tell(self, data: bytes) -> bool:
         begin = bytes(self._held[:_BEGINNING]).lstrip(BLANKS)

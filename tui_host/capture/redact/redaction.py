@@ -102,14 +102,14 @@ class Redactor:
         hits = self.hits(data)
         if not hits:
             return [(text, "")] if text else []
-        found: list[tuple[str, str]] = []
+        pieces: list[tuple[str, str]] = []
         end = 0
         for hit in hits:
-            found.append((data[end : hit.start].decode("utf-8", "surrogatepass"), ""))
-            found.append((data[hit.start : hit.end].decode("utf-8", "surrogatepass"), name_in_mark(hit.needle.name)))
+            pieces.append((data[end : hit.start].decode("utf-8", "surrogatepass"), ""))
+            pieces.append((data[hit.start : hit.end].decode("utf-8", "surrogatepass"), name_in_mark(hit.needle.name)))
             end = hit.end
-        found.append((data[end:].decode("utf-8", "surrogatepass"), ""))
-        return [piece for piece in found if piece[0]]
+        pieces.append((data[end:].decode("utf-8", "surrogatepass"), ""))
+        return [piece for piece in pieces if piece[0]]
 
     @property
     def lengths(self) -> Mapping[str, int]:
@@ -155,17 +155,17 @@ class Redactor:
     def _draft(self, draft: Draft) -> Draft:
         if draft.kind == "request" and self.is_needed:
             draft = request_without(draft, self)
-            data, found = draft.data, ()
+            data, redactions = draft.data, ()
         else:
-            data, found = self.bytes(draft.data)
+            data, redactions = self.bytes(draft.data)
         head = draft.head
         if head is not None:
             head, found_in_head = self._head(head)
-            found += found_in_head
+            redactions += found_in_head
         malformed = self.text(draft.malformed) if draft.malformed else draft.malformed
-        if not found and malformed == draft.malformed:
+        if not redactions and malformed == draft.malformed:
             return draft
-        return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + found)
+        return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + redactions)
 
     def _before(self, now: Snapshot, learned: Mapping[str, str] | None) -> Redactor | None:
         """Return a redactor for credentials learned then and dropped since; None without any, the usual case."""
@@ -184,8 +184,10 @@ class Redactor:
         hits = self.hits(data)
         if not hits:
             return text, ()
-        data, found = without(data, hits)
-        return data.decode("utf-8", "surrogatepass"), tuple(replace(each, where="head") for each in found)
+        data, redactions = without(data, hits)
+        return data.decode("utf-8", "surrogatepass"), tuple(
+            replace(redaction, where="head") for redaction in redactions
+        )
 
     def _strings_without(self, value: JSON) -> JSON:
         if isinstance(value, str):

@@ -1,6 +1,6 @@
 """The pipes of a stdio server: every line is recorded as bytes before anyone reads the line, standard error too.
 
-Nothing here knows the SDK. Source: MCP 2025-11-25 and 2026-07-28, Transports, stdio; threats.md, PRO-01 and STD-*.
+Nothing here knows the SDK. Source: MCP 2025-11-25 and 2026-07-28, Transports, stdio.
 """
 
 from __future__ import annotations

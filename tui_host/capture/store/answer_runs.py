@@ -123,8 +123,8 @@ def pack_run(run: Sequence[Piece]) -> bytes:
         [len(head) for head in heads],
         [len(piece.data) for piece in run],
     )
-    said = (part for piece, head in zip(run, heads, strict=True) for part in (head, piece.data))
-    return b"".join((len(run).to_bytes(4, "little"), *map(_spread, columns), *said))
+    parts = (part for piece, head in zip(run, heads, strict=True) for part in (head, piece.data))
+    return b"".join((len(run).to_bytes(4, "little"), *map(_spread, columns), *parts))
 
 
 def unpack_run(first: Piece) -> Iterator[Piece]:

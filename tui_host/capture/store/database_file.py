@@ -204,10 +204,10 @@ class Whereabouts:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _set_aside(path: Path, fresh: Path, reason: str) -> Path:
@@ -262,10 +262,10 @@ def _is_damaged(path: Path, migrations: Migrations) -> bool:
 def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
     if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
         return True
-    found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found == "ok":
+    result: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if result == "ok":
         doubted(path).unlink(missing_ok=True)
-    return found == "ok"
+    return result == "ok"
 
 
 def _begin_anew(path: Path, migrations: Migrations) -> str:

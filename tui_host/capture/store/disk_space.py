@@ -1,7 +1,4 @@
-"""Hold some disk space back, because deleting needs room before freeing any, and keep the log short on a nearly full disk.
-
-Source: threats, STO-01.
-"""
+"""Hold some disk space back, because deleting needs room before freeing any, and keep the log short on a nearly full disk."""
 
 from __future__ import annotations
 

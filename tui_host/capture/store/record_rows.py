@@ -153,7 +153,7 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
 
 @lru_cache(256)
 def _is_sound(*types: type) -> bool:
-    return all(each in allowed for each, allowed in zip(types, _TYPES, strict=True))
+    return all(kind in allowed for kind, allowed in zip(types, _TYPES, strict=True))
 
 
 def _mended(row: Sequence[SQLValue]) -> StoredRow:
@@ -213,7 +213,9 @@ def _head_from_json(text: str) -> Head:
 
 def redacted_to_json(redacted: tuple[Redaction, ...]) -> str:
     """Return redactions as stored."""
-    return json.dumps([(each.where, each.name, each.length) for each in redacted], separators=(",", ":"))
+    return json.dumps(
+        [(redaction.where, redaction.name, redaction.length) for redaction in redacted], separators=(",", ":")
+    )
 
 
 def _redacted_from_json(text: str) -> tuple[Redaction, ...]:

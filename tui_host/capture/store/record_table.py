@@ -114,8 +114,8 @@ class Places:
         assert key is not None  # noqa: S101 - the statement inserts
         if len(self._known) >= KNOWN:
             self._known.clear()
-        found = self._known[like] = key, capture << SEQ_BITS
-        return found
+        keys = self._known[like] = key, capture << SEQ_BITS
+        return keys
 
     def _key(self, sql: str, *values: SQLValue) -> int:
         key: int = self._connection.execute(sql, values).fetchone()[0]
@@ -233,17 +233,17 @@ def _insert_plain(rows: int) -> str:
 
 
 def _decision_row(key: int, draft: Draft) -> Row:
-    said, place = read_object(draft.data), draft.place
-    texts = (_said(said, name) for name in ("server", "tool", "decision", "by"))
+    decision, place = read_object(draft.data), draft.place
+    texts = (_said(decision, name) for name in ("server", "tool", "decision", "by"))
     return key, storable_or_none(place.session), place.turn, storable_or_none(place.call), *texts
 
 
 def _link_row(key: int, draft: Draft) -> Row:
-    said = read_object(draft.data)
-    span = said.get("span")
+    link = read_object(draft.data)
+    span = link.get("span")
     exchange = _said(span, "exchange") if isinstance(span, Mapping) else None
     session = storable_or_none(draft.place.session)
-    return key, session, _said(said, "call"), _said(said, "relation"), exchange, _said(said, "known")
+    return key, session, _said(link, "call"), _said(link, "relation"), exchange, _said(link, "known")
 
 
 def _said(said: Mapping[str, JSON], name: str) -> str | None:

@@ -1,7 +1,7 @@
 """Carry everything readable of a damaged database over into a new one. The damaged file is only read.
 
 Rows are copied in the order of the tree that they stand in; where it is broken, the next one that can be reached is looked for.
-Whoever refers to a row that is lost goes with it, or gets the least that it needs to be found. Source: threats, STO-03.
+Whoever refers to a row that is lost goes with it, or gets the least that it needs to be found.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class _Table:
         here = self._numbers(at, 1)
         bad = here[0] if here else at
         step = 1
-        while (found := self._numbers(bad + step, 1)) is None:
+        while (numbers_behind := self._numbers(bad + step, 1)) is None:
             step *= 2
             if bad + step > _LAST:
                 return None
@@ -210,8 +210,8 @@ class _Table:
             if numbers is None:
                 low = middle
             else:
-                high, found = middle, numbers
-        return found[0] if found else None
+                high, numbers_behind = middle, numbers
+        return numbers_behind[0] if numbers_behind else None
 
     def _numbers(self, at: int, count: int) -> list[int] | None:
         """Return the numbers of the next rows; None where the tree is broken and the numbers cannot be relied on."""

@@ -114,10 +114,10 @@ def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[
 
 def _turns(connection: sqlite3.Connection, session: str) -> dict[int, list[tuple[int, int]]]:
     """First and last own key of each turn, by capture."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    turns: dict[int, list[tuple[int, int]]] = {}
     for capture, _, low, high in connection.execute(_OWN, (session,)):
-        found.setdefault(capture, []).append((low, high))
-    return found
+        turns.setdefault(capture, []).append((low, high))
+    return turns
 
 
 def _within(key: int, spans: list[tuple[int, int]]) -> bool:

@@ -1,6 +1,6 @@
 """The store: one database for captures, records and sessions, written by one thread, read from any.
 
-Several processes may have the same file open. Source: DESIGN, How a byte becomes a row; threats, STO.
+Several processes may have the same file open.
 """
 
 from __future__ import annotations
@@ -264,8 +264,8 @@ class Store:
         if session is not None or connection is not None:
             with self._reader() as reader:
                 keys = keys_at(reader, session, connection, range(low + 1, high + 1))
-            found = (record for key, record in in_order(self._with_keys(keys)) if low < key <= high)
-            yield from islice(found, limit)
+            in_range = (record for key, record in in_order(self._with_keys(keys)) if low < key <= high)
+            yield from islice(in_range, limit)
             return
         read = in_order(self._pages(low, high))
         yield from islice((record for key, record in read if low < key <= high), limit)

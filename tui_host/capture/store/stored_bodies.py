@@ -3,7 +3,6 @@
 The bodies of one conversation are numbered as they come, and each is a zstd frame whose prefix is an earlier one: that of its
 number without the lowest bit (5 against 4, 6 against 4), but never more than 16 before, save at every 128th, where it is half the
 way back. So half of them stand against the one just before, and none of 200 is farther than 13 steps from a whole one.
-Source: performance.md, Capture.
 """
 
 from __future__ import annotations
@@ -114,9 +113,9 @@ class Bodies:
             if row is None:
                 raise ValueError("what it stands against is not there")
             waiting.append((base, Packed(data=row[2], size=row[1], base=row[0])))
-        for each, part in reversed(waiting):
+        for base_key, part in reversed(waiting):
             prefix = part.data if part.size is None else decompress(part.data, prefix)
-            self.hold(each, prefix)
+            self.hold(base_key, prefix)
         return prefix
 
 

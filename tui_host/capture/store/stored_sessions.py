@@ -193,12 +193,12 @@ class Sessions:
         if name == "last" and listed:
             came = {_text(session): _number(came) for session, came in self._store.read(_CAME)}
             return max(listed, key=lambda info: max(info.updated_ns, came.get(info.id, 0)))
-        found = [info for info in listed if name and info.id.startswith(name)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = ", ".join(info.id for info in found[:5])
-            raise TuiHostError(f"{len(found)} sessions begin with this: {ids}", name, "type more of the id")
+        matches = [info for info in listed if name and info.id.startswith(name)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            ids = ", ".join(info.id for info in matches[:5])
+            raise TuiHostError(f"{len(matches)} sessions begin with this: {ids}", name, "type more of the id")
         near = difflib.get_close_matches(name, [info.id for info in listed], n=3, cutoff=0.5)
         ids = f"; the nearest: {', '.join(near)}" if near else ""
         raise TuiHostError(f"there is no such session{ids}", name, "look at `tui-host sessions list`")

@@ -297,14 +297,14 @@ class Writer:
 
     def _statements(self, limit: int | None = None) -> list[Statement]:
         """Return the statements before the next job, up to a limit of records and statements."""
-        found: list[Statement] = []
+        statements: list[Statement] = []
         count = 0
         for item in self._pending:
             if isinstance(item, Job) or (limit is not None and count >= limit):
                 break
-            found.append(item)
+            statements.append(item)
             count += len(item) if isinstance(item, list) else 1
-        return found
+        return statements
 
     def _commit(self, batch: Sequence[Statement]) -> None:
         connection = self._connection
