@@ -31,11 +31,11 @@ def test_a_call_as_it_was_decided_may_leave_and_so_may_what_is_no_call() -> None
 @pytest.mark.parametrize(
     ("data", "flight", "words"),
     [
-        (frame(), None, "nobody decided"),
-        (frame(), Flight(tool="get_forecast"), "nobody decided"),
-        (frame(tool="delete_all"), DECIDED, "the tool about to be called is not the one"),
-        (frame(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments about to be sent are not those"),
-        (json.dumps(json.loads(frame())).encode(), DECIDED, "the arguments about to be sent are not those"),
+        (frame(), None, "was not approved"),
+        (frame(), Flight(tool="get_forecast"), "was not approved"),
+        (frame(tool="delete_all"), DECIDED, "the tool differs from the one"),
+        (frame(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments differ from those"),
+        (json.dumps(json.loads(frame())).encode(), DECIDED, "the arguments differ from those"),
         (b'{"method":"tools/call"}', DECIDED, "nothing was sent"),
     ],
     ids=["no flight", "no decision", "tool", "arguments", "spelling", "nothing"],
@@ -57,7 +57,7 @@ def test_no_resource_is_read_but_the_one_that_was_decided(decided: bytes | None)
     value: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": READ, "params": {"uri": "note://one", "_meta": {}}}
     flight = Flight(tool=READ, arguments=decided)
     for refused in (lambda: frame_bytes(value, flight), lambda: check_frame(canonical(value), flight)):
-        with pytest.raises(ServerError, match="nobody decided on"):
+        with pytest.raises(ServerError, match="was not approved"):
             refused()
     assert frame_bytes(value, Flight(tool=READ, arguments=b'{"uri":"note://one"}')) == canonical(value)
 
@@ -71,11 +71,11 @@ def test_what_is_no_call_is_written_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("value", "flight", "words"),
     [
-        (called(), None, "nobody decided"),
-        (called(), Flight(tool="get_forecast"), "nobody decided"),
-        (called("delete_all"), DECIDED, "the tool about to be called is not the one"),
-        (called(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments about to be sent are not those"),
-        (called(arguments={"arguments": ARGUMENTS}), DECIDED, "the arguments about to be sent are not those"),
+        (called(), None, "was not approved"),
+        (called(), Flight(tool="get_forecast"), "was not approved"),
+        (called("delete_all"), DECIDED, "the tool differs from the one"),
+        (called(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments differ from those"),
+        (called(arguments={"arguments": ARGUMENTS}), DECIDED, "the arguments differ from those"),
         ({"method": "tools/call"}, DECIDED, "nothing was sent"),
     ],
     ids=["no flight", "no decision", "tool", "arguments", "deeper arguments", "nothing"],

@@ -251,7 +251,7 @@ async def test_a_forgotten_session_is_made_anew_once_and_the_call_is_not_repeate
         await running.until(lambda: running.status("raw").state != "ready" or "#2" in running.status("raw").connection)
         await running.pool.settled(5)
         assert running.status("raw").connection == "raw#2"
-        assert any("forgotten the session" in notice for notice in running.status("raw").notices)
+        assert any("forgot the session" in notice for notice in running.status("raw").notices)
         assert sum(asked.rpc == "tools/call" for asked in server.asked) == 1
         assert (await running.call("raw")).content[0].text == "fine"
 

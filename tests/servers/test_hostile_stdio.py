@@ -216,7 +216,7 @@ async def test_an_answer_to_nobody_is_counted_and_the_call_ends_by_its_limit() -
     async with started(hostile("bad", "wrong-id", timeout=2)) as running:
         with pytest.raises(ServerError, match="no answer within"):
             await running.call("bad")
-        assert any("nothing that was asked" in notice for notice in running.status("bad").notices)
+        assert any("matched no request" in notice for notice in running.status("bad").notices)
 
 
 async def test_a_server_that_closes_its_output_is_over_though_it_lives() -> None:

@@ -152,7 +152,7 @@ def test_what_was_typed_wrongly_is_named_as_it_was_typed(tmp_path: Path) -> None
         "--model",
         "--protocol",
     ]
-    assert any("write groq" in line or "write xai" in line for line in told)
+    assert any("did you mean groq" in line or "did you mean xai" in line for line in told)
 
 
 def test_only_the_server_that_was_typed_is_there(tmp_path: Path) -> None:
@@ -210,9 +210,7 @@ def test_a_rule_that_holds_for_no_server_is_told_and_patterns_are_not(tmp_path: 
     action = "ask"
     """
     [notice] = read(tmp_path, text).notices
-    assert notice.endswith(
-        "the rule for mth.add holds for nothing, there is no such server: write math, if that was meant"
-    )
+    assert notice.endswith("the rule for mth.add matches no server; did you mean math?")
 
 
 def test_remembered_choices_hold_where_the_file_is_silent_alone(tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ def test_where_one_tap_of_several_is_taken_out_nobody_is_said_to_have_edited_the
     desk.put("vscode", VSCODE)
     desk.run("install", "vscode", "--yes")
     desk.run("uninstall", "vscode", "fetch", "--yes")
-    assert "is written; as it was it is kept as" in (told := capsys.readouterr().err)
+    assert "is written; the old file is kept as" in (told := capsys.readouterr().err)
     assert "has changed" not in told
 
 
@@ -302,7 +302,7 @@ def test_a_file_with_another_name_that_cannot_be_written_to_its_end_is_as_it_was
     )
 
     assert run.returncode == 2
-    assert "cannot be written: File too large (look at its permissions and the free space)" in run.stderr
+    assert "cannot be written: File too large (check its permissions and the free space)" in run.stderr
     assert path.read_bytes() == before
 
 
@@ -365,7 +365,7 @@ def test_a_host_is_known_by_any_spelling(typed: str, name: str) -> None:
 
 
 def test_an_unknown_host_is_told_with_the_nearest() -> None:
-    with pytest.raises(SettingsError, match="write cursor, if that was meant"):
+    with pytest.raises(SettingsError, match="did you mean cursor?"):
         known_host("curser")
     with pytest.raises(SettingsError, match=r"known are claude-desktop, .* by hand"):
         known_host("zed")

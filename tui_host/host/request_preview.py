@@ -1,4 +1,4 @@
-"""The request that would go out if the person sent something now. Nothing is sent."""
+"""Previews the request for a message typed now. Nothing is sent."""
 
 from __future__ import annotations
 
@@ -18,31 +18,29 @@ if TYPE_CHECKING:
 
 
 COMING = "coming"
-"""The exchange that it stands in: none that is kept."""
+"""Exchange id of the preview, never stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Collected:
-    """What would be recorded."""
+    """Collects the records of the preview."""
 
     redactor: Redactor
     drafts: list[Draft] = field(default_factory=list["Draft"])
 
     def append(self, draft: Draft) -> int:
-        """Keep one."""
+        """Collect a record."""
         self.drafts.append(self.redactor.draft(draft))
         return len(self.drafts)
 
 
 async def coming(host: Host, session: Session, text: str, attached: Sequence[Attached] = ()) -> list[Draft]:
-    """The request with which a turn would begin if this text were sent now, with these files, as it would be recorded.
+    """Return the request of a turn with this text and these files, in recorded form, followed by its links.
 
-    Links follow it, to what its tool protocol puts in and to the results that it tells, as they follow a request that is sent.
-
-    The demo model's process is started for it, if that is who would be asked: its address is part of the request.
+    Starts the demo model's process if that model would be asked: the address is part of the request.
 
     Raises:
-        TuiHostError: The host could not open, or such a request cannot be sent.
+        TuiHostError: The host failed to open, or the request cannot be sent.
     """
     from anyio import to_thread
 
@@ -70,6 +68,6 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     collected = _Collected(host.recorder.redactor)
     collected.append(replace(draft, exchange=COMING))
     links = Links(recorder=collected, place=place, table=asked.table)
-    found = await to_thread.run_sync(links.found, outgoing, speaks, asked.prepared, untold(asked.history))
-    links.prepared(COMING, found)
+    spans = await to_thread.run_sync(links.found, outgoing, speaks, asked.prepared, untold(asked.history))
+    links.prepared(COMING, spans)
     return collected.drafts

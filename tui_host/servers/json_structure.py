@@ -1,4 +1,4 @@
-"""How much structure a piece of JSON has, counted before anything parses it. Source: threats.md, PRO-02 and PRO-06."""
+"""Limits on the structure of JSON from servers, counted before a parser sees it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeGuard
 from tui_host.errors import JSON
 
 PARTS_LIMIT = 20_000
-"""Brackets and commas outside strings that are parsed here: a parser holds everything else up for some 5 µs for each."""
+"""Most brackets and commas outside strings: a parser blocks the loop for about 5 µs each."""
 
 RequestId = str | int
 
@@ -21,17 +21,17 @@ _TAIL = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"(?:[^"\\]|\\.){0,200}")\s*(?:,\s*"
 
 
 def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
-    """Whether something parsed from JSON is an object."""
+    """Whether a parsed value is an object."""
     return isinstance(value, Mapping)
 
 
 def is_array(value: object) -> TypeGuard[list[object]]:
-    """Whether something parsed from JSON is an array."""
+    """Whether a parsed value is an array."""
     return isinstance(value, list)
 
 
 def parts_of(data: bytes) -> int:
-    """Brackets and commas outside strings, at least; exact up to the limit. 30 MB take 0.1 s at most."""
+    """Count brackets and commas outside strings; a lower bound, exact up to the limit. 30 MB take 0.1 s at most."""
     if len(data) <= PARTS_LIMIT or sum(_occurrences(data, mark) for mark in (b"{", b"[", b",")) <= PARTS_LIMIT:
         return 0
     plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")
@@ -43,17 +43,17 @@ def parts_of(data: bytes) -> int:
 
 
 def _occurrences(data: bytes, mark: bytes) -> int:
-    """How often a byte is there, counted up to the limit: to search is ten times as fast as to count where it is rare."""
-    found = 0
+    """Count a byte, up to the limit: where the byte is rare, searching is ten times as fast as counting."""
+    count = 0
     at = data.find(mark)
-    while at >= 0 and found <= PARTS_LIMIT:
-        found += 1
+    while at >= 0 and count <= PARTS_LIMIT:
+        count += 1
         at = data.find(mark, at + 1)
-    return found
+    return count
 
 
 def is_answer_to(data: bytes) -> RequestId | None:
-    """The id of the request that a spoiled frame answers, as far as that can still be read; None if it is no answer."""
+    """Return the request id of a malformed answer as far as readable, None if the frame is no answer."""
     if len(data) <= 4 << 20 and parts_of(data) <= PARTS_LIMIT:
         try:
             frame: JSON = json.loads(data.decode("utf-8", "replace"))
@@ -70,7 +70,7 @@ def is_answer_to(data: bytes) -> RequestId | None:
 
 
 def same_id(value: RequestId) -> RequestId:
-    """The key under which an id is looked up: as the SDK does, `"5"` is 5."""
+    """Normalise an id as the SDK does: `"5"` equals 5."""
     if isinstance(value, str):
         try:
             return int(value)
@@ -82,12 +82,12 @@ def same_id(value: RequestId) -> RequestId:
 def _id_of(frame: JSON) -> RequestId | None:
     if not isinstance(frame, Mapping) or "method" in frame:
         return None
-    found = frame.get("id")
-    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+    request_id = frame.get("id")
+    return request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
 
 
 def as_json(value: object) -> JSON:
-    """Something that an SDK parsed, as JSON again; numbers that JSON does not have become null."""
+    """Convert a value parsed by the SDK back to JSON; numbers without a JSON form become null."""
     if value is None or isinstance(value, str | int):
         return value
     if is_array(value):
