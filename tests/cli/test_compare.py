@@ -105,7 +105,7 @@ def test_a_model_whose_name_ends_almost_like_a_tool_protocol_is_asked_and_doubte
         "--with mine/x:clin: did you mean the tool protocol cline? "
         '"clin" is no tool protocol, so it is taken as part of the model\'s name'
     )
-    assert "hub+json meant" in next(iter(doubts("a:b:hub+jsn")))
+    assert "the tool protocol hub+json?" in next(iter(doubts("a:b:hub+jsn")))
 
 
 def test_a_signal_ends_it_and_what_was_done_so_far_is_told(program: Programs, tmp_path: Path) -> None:
