@@ -15,7 +15,7 @@ import pytest
 
 from tests.demo.running import MATH_TOOLS, Client, folded, line_of, model_at, objects, started
 from tests.ports import unused_port
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import is_object
 from tui_host.errors import JSON
 
 
@@ -269,7 +269,7 @@ def test_other_paths_and_methods_are_refused_in_json(client: Client) -> None:
 
 
 def test_a_bad_body_is_refused_and_the_connection_goes_on(client: Client) -> None:
-    for body in (b"", b"{", b"\x00" * 100, b'{"model":"openai"}'):
+    for body in (b"", b"{", b"\x00" * 100):
         assert client.send("POST", "/v1/chat/completions", body).status == 400
     before = client.connection.sock
     assert client.ask("hello").status == 200

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.llm.streams import DONE, RECORDED, TIME, WEATHER, asked, calls, chunk, event, events_of, fold_of, fragment
 from tui_host.errors import JSON
-from tui_host.llm.dialects.openai.forms import ECHOED
+from tui_host.llm.dialects.openai.read import ECHOED
 from tui_host.llm.events import Failed, Stopped, TextDelta
 from tui_host.llm.messages import Thinking, ToolCall, Usage
 

@@ -11,7 +11,7 @@ from tests.llm.asking import TARGET
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.dialect_table import DIALECTS, dialect
-from tui_host.llm.dialects.openai.forms import ECHOED
+from tui_host.llm.dialects.openai.read import ECHOED
 from tui_host.llm.dialects.openai.write import OpenAI
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.settings.model_options import Options

@@ -12,7 +12,7 @@ from tui_host.capture.visible import line
 from tui_host.llm.events import CutOff
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.protocols.tool_protocol import Injected, Prepared
-from tui_host.llm.text_places import TextSpan, located
+from tui_host.llm.request_writing import TextSpan, located
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Shift

@@ -24,7 +24,7 @@ from tui_host.llm.events import CallMalformed
 from tui_host.llm.messages import Message, Text
 from tui_host.llm.protocols.foreign_calls import grammar_of
 from tui_host.llm.protocols.native import Native
-from tui_host.llm.protocols.trailing_text import calls_behind
+from tui_host.llm.protocols.text_reader import calls_behind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -37,7 +37,7 @@ def items(
         unasked: How many answers belong to no request that was captured.
     """
     asking = said.asking
-    is_whole = asking.is_answered and not asking.is_cut
+    is_whole = asking.is_answered
     last: AnswerState = "done" if is_whole else "cut" if asking.is_over else "streaming"
     left = {joined.asked.number: joined for joined in calls}
     runs = asking.fold.runs
@@ -74,9 +74,6 @@ def _trouble(asking: Asking, unasked: int) -> str:
         return missing_in_words(unasked)
     if asking.lacks and asking.status < 300:
         return f"of the answer {asking.lacks}"
-    has_words = asking.fold.has_begun or asking.fold.failure
-    if asking.is_cut and asking.has_answer and not has_words and asking.status < 300:
-        return f"nothing of the answer can be read: {asking.trouble}"
     is_error = bool(asking.fold.failure) and not (asking.fold.text or asking.fold.thinking or asking.fold.calls)
     what = "the answer is an error" if is_error else "the answer broke off" if asking.has_answer else "no answer came"
     what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else what

@@ -174,16 +174,11 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """An event that could not be read; the stream goes on.
-
-    Attributes:
-        is_cut: Whoever wrote down what was captured left some of it out there.
-    """
+    """An event that could not be read; the stream goes on."""
 
     reason: str
     start: int
     end: int
-    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

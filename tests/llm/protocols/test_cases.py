@@ -14,10 +14,10 @@ from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, Reading, call, each, 
 from tui_host.llm.events import Stopped, TextDelta
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Stop
-from tui_host.llm.protocols import block_end as ending
-from tui_host.llm.protocols import pending_text as held
-from tui_host.llm.protocols.pending_text import Held
+from tui_host.llm.protocols import call_grammar as ending
+from tui_host.llm.protocols import text_reader as held
 from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.text_reader import Held
 from tui_host.llm.thinktags import ThinkTags
 
 ONE = [("math__add", SUM)]

@@ -104,7 +104,16 @@ class Fragment:
     text: str
 
 
-Piece: TypeAlias = Thought | Said | CallBegun | Fragment
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnded:
+    """A call is complete: what a wire sends that has no fragments."""
+
+    index: int
+    name: str
+    arguments: str
+
+
+Piece: TypeAlias = Thought | Said | CallBegun | Fragment | CallEnded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +162,7 @@ def pieces(plan: Plan, most_tokens: int | None = None) -> Iterator[Piece | Ended
     spent = thinking = 0
     stop: Stop = "length" if plan.is_cut else "calls" if plan.calls else "end"
     for piece in _all_pieces(plan):
-        cost = estimate(piece.name) if isinstance(piece, CallBegun) else 1
+        cost = estimate(piece.name) if isinstance(piece, CallBegun) else not isinstance(piece, CallEnded)
         if most_tokens is not None and spent + cost > most_tokens:
             stop = "length"
             break
@@ -173,6 +182,7 @@ def _all_pieces(plan: Plan) -> Iterator[Piece]:
         yield CallBegun(index=index, name=call.name)
         for text in _cut(call.arguments, _ARGUMENTS):
             yield Fragment(index=index, text=text)
+        yield CallEnded(index=index, name=call.name, arguments=call.arguments)
 
 
 def _cut(text: str, sizes: tuple[int, ...] | None = None) -> Iterator[str]:

@@ -6,13 +6,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tui_host.errors import ModelError
+from tui_host.capture.json.spans import read_json
+from tui_host.errors import JSON, ModelError
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.messages import Ask
 from tui_host.llm.outline import Outline
 from tui_host.llm.request_writing import Growing
 from tui_host.llm.tool_names import NameRule
 from tui_host.settings.secrets import Secret
+
+
+def names_in(body: bytes) -> tuple[str, ...]:
+    """The names in a list of models, in the provider's order; nothing where it cannot be read."""
+    try:
+        value = read_json(body)
+    except ValueError:
+        return ()
+    found = value.get("data", value.get("models")) if isinstance(value, Mapping) else value
+    names = [_id_of(entry) for entry in found] if isinstance(found, list) else []
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _id_of(entry: JSON) -> str:
+    value = (entry.get("id") or entry.get("name")) if isinstance(entry, Mapping) else entry
+    return value if isinstance(value, str) else ""
+
 
 NEAR = 0.95
 """The share of its window from which a prompt may have been cut: what goes are whole messages."""

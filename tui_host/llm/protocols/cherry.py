@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing_extensions import override
 
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.block_end import Ending
-from tui_host.llm.protocols.call_grammar import Broken, Read, ReadCall, elements, read_arguments
+from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, elements, read_arguments
 from tui_host.llm.protocols.tag_reader import TagReader
 from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
 

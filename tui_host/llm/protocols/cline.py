@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Message, ResourceSpec, Text, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.block_end import Ending
 from tui_host.llm.protocols.call_grammar import (
     Broken,
+    Ending,
     Read,
     ReadCall,
     ReadQuestion,

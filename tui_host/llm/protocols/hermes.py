@@ -11,8 +11,7 @@ from typing_extensions import override
 from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.block_end import Ending
-from tui_host.llm.protocols.call_grammar import Broken, Read, ReadCall, read_arguments
+from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, read_arguments
 from tui_host.llm.protocols.tag_reader import TagReader
 from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
 

@@ -20,20 +20,19 @@ from tui_host.capture.json.spans import Node, read_json, spans
 from tui_host.errors import JSON
 from tui_host.llm.events import CallArguments, CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.answer_fences import (
+from tui_host.llm.protocols.call_grammar import Balance, Broken, ReadCall, json_fault, read_arguments
+from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.protocols.text_reader import (
     FENCE,
     FENCE_END,
     FENCE_END_MADE_OF,
     LONGEST_BLANK,
     MARKS,
     Fence,
+    Line,
+    TextReader,
     may_become_fence,
 )
-from tui_host.llm.protocols.block_end import Balance
-from tui_host.llm.protocols.call_grammar import Broken, ReadCall, json_fault, read_arguments
-from tui_host.llm.protocols.pending_text import Line
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
-from tui_host.llm.protocols.text_reader import TextReader
 from tui_host.llm.tool_names import nearest
 
 SPELLINGS: tuple[tuple[str, str], ...] = (("tool", "arguments"), ("function", "parameters"), ("name", "arguments"))

@@ -28,20 +28,20 @@ from tui_host.llm.events import (
     ThinkingDelta,
 )
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.protocols.answer_fences import (
+from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, ReadQuestion, TagGrammar
+from tui_host.llm.protocols.text_reader import (
     FENCE,
     FENCE_BEGUN,
     FENCE_END,
     FENCE_END_MADE_OF,
     LONGEST_BLANK,
     MARKS,
+    Behind,
     Fence,
+    Line,
+    TextReader,
+    slices,
 )
-from tui_host.llm.protocols.block_end import Ending
-from tui_host.llm.protocols.call_grammar import Broken, Read, ReadCall, ReadQuestion, TagGrammar
-from tui_host.llm.protocols.pending_text import Line, slices
-from tui_host.llm.protocols.text_reader import TextReader
-from tui_host.llm.protocols.trailing_text import Behind
 
 _THINKING = ("thinking", "think")
 _MARK = re.compile(f"[<{MARKS}]")

@@ -20,7 +20,7 @@ from tui_host.demo.model.brain.expression import (
     written,
 )
 from tui_host.demo.model.brain.quoting import what_went_wrong
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import is_object
 from tui_host.demo.model.plan import AskedCall, Plan
 from tui_host.demo.model.question_turn import DoneCall, Turn
 from tui_host.demo.model.request_content import Tool

@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tui_host.demo.model.brain.rules import wants_tools
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import compact, is_object, object_at, parameters, parsed, text_at
 from tui_host.demo.model.plan import AskedCall, Plan, arguments_text
 from tui_host.demo.model.protocols.listed_tools import objects_in, schema_in
 from tui_host.demo.model.question_turn import turn_of
 from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, Message, Tool, ToolSaid
 from tui_host.demo.model.toolbox import own_name, parameter
-from tui_host.demo.model.wires.wire_reading import parameters
 
 _META = {
     "list": ("list", "list_tools", "tools_list"),
@@ -119,23 +118,14 @@ def _messages(conversation: Conversation, meta: Mapping[str, Tool], seen: _Seen)
 
 
 def _argument(call: Call, tool: Tool) -> str:
-    value = _object(call.arguments).get(parameter(tool, "name", "tool"))
-    return value if isinstance(value, str) else ""
+    return text_at(parsed(call.arguments), parameter(tool, "name", "tool"))
 
 
 def _inner(call: Call, invoke: Tool) -> Call:
-    values = _object(call.arguments)
-    given = values.get(parameter(invoke, "params", "arguments", "parameters"))
-    arguments = json.dumps(given, ensure_ascii=False, separators=(",", ":")) if is_object(given) else call.arguments
+    values = parsed(call.arguments)
+    given = values.get(parameter(invoke, "params", "arguments", "parameters")) if is_object(values) else None
+    arguments = compact(given) if is_object(given) else call.arguments
     return Call(id=call.id, name=_argument(call, invoke) or call.name, arguments=arguments)
-
-
-def _object(text: str) -> dict[str, object]:
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return value if is_object(value) else {}
 
 
 def _note_list(text: str, seen: _Seen) -> None:
@@ -165,8 +155,5 @@ def _note_tool(name: str, text: str, seen: _Seen) -> None:
 
 
 def _schema_inside(value: dict[str, object]) -> dict[str, object] | None:
-    for key in ("parameters", "inputSchema", "input_schema", "schema"):
-        inner = value.get(key)
-        if is_object(inner):
-            return inner
-    return None
+    keys = ("parameters", "inputSchema", "input_schema", "schema")
+    return next((inner for key in keys if (inner := object_at(value, key))), None)

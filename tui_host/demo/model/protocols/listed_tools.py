@@ -6,9 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import is_object, parameters
 from tui_host.demo.model.request_content import Tool
-from tui_host.demo.model.wires.wire_reading import parameters
 
 _LIST = re.compile(r"<tools>(.*?)</tools>", re.DOTALL)
 _TAGGED = re.compile(r"<tool>(.*?)</tool>", re.DOTALL)

@@ -8,13 +8,10 @@ from dataclasses import replace
 
 from tui_host.demo.model.brain.rules import answer
 from tui_host.demo.model.plan import AskedCall, Breakage, Plan
-from tui_host.demo.model.protocols.cherry import Cherry
-from tui_host.demo.model.protocols.cline import Cline
-from tui_host.demo.model.protocols.hermes import Hermes
+from tui_host.demo.model.protocols.cline_grammar import Cline
+from tui_host.demo.model.protocols.grammar import Attempt, Grammar, joined
 from tui_host.demo.model.protocols.hub_forms import through_hub
-from tui_host.demo.model.protocols.objects import Objects
-from tui_host.demo.model.protocols.protocol_forms import Attempt, Grammar, joined
-from tui_host.demo.model.protocols.react import React
+from tui_host.demo.model.protocols.prompt_grammars import Cherry, Hermes, Objects, React
 from tui_host.demo.model.request_content import (
     AssistantSaid,
     Call,

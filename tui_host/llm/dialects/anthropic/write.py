@@ -8,9 +8,8 @@ from typing import Final
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
 from tui_host.llm.dialects.anthropic.outline import outline_of
-from tui_host.llm.dialects.anthropic.read import Blocks
-from tui_host.llm.dialects.dialect import Target, WireRequest
-from tui_host.llm.dialects.model_lists import names_in
+from tui_host.llm.dialects.anthropic.read import AnthropicReading
+from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
 from tui_host.llm.provider_faults import refusal
@@ -75,7 +74,7 @@ class Anthropic:
 
     def decoder(self, content_type: str) -> BodyDecoder:
         """A reader for one response."""
-        return BodyDecoder(Blocks(), content_type)
+        return BodyDecoder(AnthropicReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
         """What a refusal says; one for a limit that somebody has set to the account's spending does not pass by itself."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 from urllib.parse import quote
 
+from tui_host.capture.json.spans import read_json
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
 from tui_host.llm.dialects.dialect import Target, WireRequest
-from tui_host.llm.dialects.gemini.forms import DUMMY, SIGNATURE, generation_of, models_in, thinking_config, with_wait
 from tui_host.llm.dialects.gemini.outline import outline_of
-from tui_host.llm.dialects.gemini.read import Contents
+from tui_host.llm.dialects.gemini.read import GeminiReading
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
 from tui_host.llm.provider_faults import refusal
@@ -48,6 +50,30 @@ _BESIDE = {
 """Members of the body beside `generationConfig`, in which all other options stand."""
 _PREFIXES = ("models/", "tunedModels/")
 _THREE = 3
+
+_SIGNATURE: Final = "thoughtSignature"
+"""The member that stands beside a part's own, and has to go back beside it."""
+_DUMMY: Final = "skip_thought_signature_validator"
+"""What stands in its place with calls that this model has not made, as the vendor documents it."""
+
+_GENERATION_NUMBER = re.compile(r"gemini-(\d+(?:\.\d+)?)")
+_THINKS_SINCE = 2.5
+_LEVELS_SINCE = 3
+_THINKS_NOT = ("image", "tts", "live", "audio", "embedding")
+_LEVELS: Mapping[str, str] = {"none": "MINIMAL", "off": "MINIMAL", "max": "XHIGH"}
+_BUDGETS: Mapping[str, int] = {
+    "none": 0,
+    "off": 0,
+    "minimal": 1024,
+    "low": 1024,
+    "medium": 8192,
+    "high": 24_576,
+    "xhigh": 24_576,
+    "max": 24_576,
+    "auto": -1,
+}
+"""Tokens for the words of an effort, as the vendor's own OpenAI face counts them."""
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
 class Gemini:
@@ -90,11 +116,11 @@ class Gemini:
 
     def decoder(self, content_type: str) -> BodyDecoder:
         """A reader for one response."""
-        return BodyDecoder(Contents(), content_type)
+        return BodyDecoder(GeminiReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
         """What a refusal says; how long to wait stands in its body."""
-        return with_wait(refusal(status, headers, body), body)
+        return _with_wait(refusal(status, headers, body), body)
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
@@ -102,7 +128,79 @@ class Gemini:
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """The names of the models that generate content, without what stands before each."""
-        return models_in(body)
+        return _models_in(body)
+
+
+def _with_wait(error: ModelError, body: bytes) -> ModelError:
+    """The error of a refusal, with the wait that stands in its body: no header tells it. A day's quota is not waited for."""
+    try:
+        value = read_json(body) if body else None
+    except ValueError:
+        return error
+    waits: list[float] = []
+    is_for_today = False
+    for detail in _details(value):
+        waits += [float(match[1]) for match in [_SECONDS.fullmatch(str(detail.get("retryDelay")))] if match]
+        violations = detail.get("violations")
+        for each in violations if isinstance(violations, list) else []:
+            is_for_today |= isinstance(each, Mapping) and "PerDay" in str(each.get("quotaId"))
+        if detail.get("reason") == "API_KEY_INVALID":
+            error.remedy = "check the credential"
+    if is_for_today:
+        error.passes, error.remedy = False, "the quota of this day is used up"
+    elif waits and error.retry_after is None:
+        error.passes, error.retry_after = True, max(waits)
+        error.remedy = f"try again in {max(waits):.0f} s"
+    return error
+
+
+def _details(value: JSON) -> list[Mapping[str, JSON]]:
+    value = value[0] if isinstance(value, list) and value else value
+    fault = value.get("error") if isinstance(value, Mapping) else None
+    details = fault.get("details") if isinstance(fault, Mapping) else None
+    return [detail for detail in details if isinstance(detail, Mapping)] if isinstance(details, list) else []
+
+
+def _models_in(body: bytes) -> tuple[str, ...]:
+    """The names in a list of models: those that generate content."""
+    try:
+        value = read_json(body)
+    except ValueError:
+        return ()
+    listed = value.get("models") if isinstance(value, Mapping) else None
+    names = [_name_of(entry) for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _name_of(entry: Mapping[str, JSON]) -> str:
+    name, methods = entry.get("name"), entry.get("supportedGenerationMethods")
+    if not isinstance(name, str) or (isinstance(methods, list) and "generateContent" not in methods):
+        return ""
+    return name.removeprefix("models/")
+
+
+def _generation_of(model: str) -> float | None:
+    """2.5 for `gemini-2.5-flash`; 2 for the open models, which are as little demanding; None where the name does not tell."""
+    match = _GENERATION_NUMBER.search(model)
+    if match is not None:
+        return float(match[1])
+    return 2.0 if "gemma" in model or "learnlm" in model else None
+
+
+def _thinking_config(model: str, effort: str | None) -> dict[str, JSON] | None:
+    """How the model shall think: that its thoughts are told, where it has any, and for how long. None says nothing."""
+    generation = _generation_of(model)
+    if effort is None:
+        thinks = generation is not None and generation >= _THINKS_SINCE
+        return {"includeThoughts": True} if thinks and not any(word in model for word in _THINKS_NOT) else None
+    word = effort.lower()
+    if generation is not None and generation >= _LEVELS_SINCE:
+        level: dict[str, JSON] = {} if word == "auto" else {"thinkingLevel": _LEVELS.get(word, word.upper())}
+        return {"includeThoughts": True, **level}
+    budget = int(word) if word.lstrip("-").isdecimal() else _BUDGETS.get(word)
+    if budget is None:
+        return {"includeThoughts": True, "thinkingLevel": word.upper()}
+    return {"includeThoughts": budget != 0, "thinkingBudget": budget}
 
 
 def _path(model: str) -> str:
@@ -121,7 +219,7 @@ def _generation(ask: Ask) -> dict[str, JSON]:
         "maxOutputTokens": options.max_tokens,
         "stopSequences": _stops(ask) or None,
         "seed": options.seed,
-        "thinkingConfig": thinking_config(ask.model, options.reasoning_effort),
+        "thinkingConfig": _thinking_config(ask.model, options.reasoning_effort),
     }
     return {name: value for name, value in found.items() if value is not None}
 
@@ -147,7 +245,7 @@ class _Writer:
         self._rule = rule
         self._ids = CallIds(_LONGEST_ID)
         # From the third generation on a call without a signature is refused, and so is a word about it in those before.
-        generation = generation_of(ask.model)
+        generation = _generation_of(ask.model)
         self._wants_signatures = generation is None or generation >= _THREE
         self._takes_images_in_results = self._wants_signatures
 
@@ -173,7 +271,7 @@ class _Writer:
         """The parts as they came, each with what came beside it."""
         self._ids.begin_message()
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
-        is_signed = any(SIGNATURE in self._echo(call) for call in calls)
+        is_signed = any(_SIGNATURE in self._echo(call) for call in calls)
         lacking = calls[0] if calls and not is_signed and self._wants_signatures else None
         written = (self._part(part, is_lacking=part is lacking) for part in message.parts)
         return [part for part in written if part]
@@ -182,9 +280,9 @@ class _Writer:
         echo = self._echo(part)
         match part:
             case ToolCall():
-                return {"functionCall": self._call(part), **({SIGNATURE: DUMMY} if is_lacking else {}), **echo}
+                return {"functionCall": self._call(part), **({_SIGNATURE: _DUMMY} if is_lacking else {}), **echo}
             case Text():
-                has_words = bool(part.text) or set(echo) == {SIGNATURE}
+                has_words = bool(part.text) or set(echo) == {_SIGNATURE}
                 return {**({"text": part.text} if has_words else {}), **echo}
             case Thinking() if echo:
                 return {"text": part.text, "thought": True, **echo}

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
-from tui_host.llm.dialects.dialect import Target, Window, WireRequest
-from tui_host.llm.dialects.model_lists import names_in
+from tui_host.llm.dialects.dialect import Target, Window, WireRequest, names_in
 from tui_host.llm.dialects.ollama.outline import outline_of
-from tui_host.llm.dialects.ollama.read import Lines
+from tui_host.llm.dialects.ollama.read import OllamaReading
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
 from tui_host.llm.provider_faults import refusal
@@ -80,7 +79,7 @@ class Ollama:
 
     def decoder(self, content_type: str) -> BodyDecoder:
         """A reader for one response; a whole answer is a stream of one line."""
-        return BodyDecoder(Lines(), content_type, framing="lines")
+        return BodyDecoder(OllamaReading(), content_type, framing="lines")
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
         """What a refusal says; what to do about some of them, only this server's own words tell."""

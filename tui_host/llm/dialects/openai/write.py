@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
-from tui_host.llm.dialects.dialect import Target, WireRequest
-from tui_host.llm.dialects.model_lists import names_in
-from tui_host.llm.dialects.openai.forms import ECHOED
+from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
 from tui_host.llm.dialects.openai.outline import outline_of
-from tui_host.llm.dialects.openai.read import Chunks
+from tui_host.llm.dialects.openai.read import ECHOED, OpenAIReading
 from tui_host.llm.dialects.openai_service import AZURE, HEADERS, LONGEST_ID, credential_headers, image_url, path_of
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
@@ -73,7 +71,7 @@ class OpenAI:
 
     def decoder(self, content_type: str) -> BodyDecoder:
         """A reader for one response."""
-        return BodyDecoder(Chunks(), content_type)
+        return BodyDecoder(OpenAIReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
         """What a refusal says."""

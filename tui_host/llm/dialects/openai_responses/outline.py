@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing_extensions import override
 
 from tui_host.capture.json.spans import Node
-from tui_host.llm.dialects.openai_responses.forms import tool_called
+from tui_host.llm.dialects.openai_responses.read import name_of_tool
 from tui_host.llm.outline import Part
 from tui_host.llm.outline_parts import ROLES, PartReader
 
@@ -41,14 +41,14 @@ class _Reading(PartReader):
             if tools is not None:
                 space = self.text(each.get("name"))
                 inner = self.tools(tools.elements, f"{key}/{space}", within="", schema=("parameters",))
-                found += (replace(tool, name=tool_called(tool.name, space)) for tool in inner)
+                found += (replace(tool, name=name_of_tool(tool.name, space)) for tool in inner)
         return tuple(sorted(found, key=lambda part: part.start))
 
     def _item(self, node: Node, key: str) -> Part:
         kind = self.text(node.get("type"))
         if kind == "function_call":
             name, wire_id = self.text(node.get("name")), self.text(node.get("call_id"))
-            name = tool_called(name, self.text(node.get("namespace")))
+            name = name_of_tool(name, self.text(node.get("namespace")))
             return self.call(node, key, name, node.get("arguments"), wire_id)
         if kind == "function_call_output":
             return self._result(node, key)

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
-from tui_host.llm.dialects.dialect import Target, WireRequest
-from tui_host.llm.dialects.model_lists import names_in
+from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
 from tui_host.llm.dialects.openai_responses.outline import outline_of
-from tui_host.llm.dialects.openai_responses.read import Items
+from tui_host.llm.dialects.openai_responses.read import ResponsesReading
 from tui_host.llm.dialects.openai_service import HEADERS, LONGEST_ID, credential_headers, image_url, path_of
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
@@ -72,7 +71,7 @@ class OpenAIResponses:
 
     def decoder(self, content_type: str) -> BodyDecoder:
         """A reader for one response."""
-        return BodyDecoder(Items(), content_type)
+        return BodyDecoder(ResponsesReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
         """What a refusal says."""

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 
 from tui_host.demo.model.http_connection import Request
-from tui_host.demo.model.narrow import is_object
 from tui_host.demo.model.plan import Ended, Piece, Plan, pieces, stopped
 from tui_host.demo.model.protocols.respond import respond
 from tui_host.demo.model.wires.wire import Asked, RequestRefused, ResponseWriter, Wire
@@ -20,16 +19,10 @@ def request(
     return Request(method="POST", path=path, query=query, headers=headers or {}, body=data)
 
 
-def refused(wire: Wire, asked: Request) -> tuple[int, str]:
-    """The status and the words of a refusal; an empty status if there is none."""
-    try:
-        wire.read(asked)
-    except RequestRefused as found:
-        body: object = json.loads(wire.refusal(found, identity="x"))
-        assert is_object(body)
-        error = body["error"]
-        return found.status, str(error["message"] if is_object(error) else error)
-    return 0, ""
+def error_of(wire: Wire, refused: RequestRefused) -> dict[str, JSON]:
+    """The error in the body that a wire writes."""
+    error = object_of(json.loads(wire.refusal(refused, identity="x")))["error"]
+    return {"message": error} if isinstance(error, str) else object_of(error)
 
 
 def planned(asked: Asked) -> Plan:

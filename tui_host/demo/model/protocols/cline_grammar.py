@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 
-from tui_host.demo.model.narrow import is_object
+from typing_extensions import override
+
+from tui_host.demo.model.json_values import is_object
 from tui_host.demo.model.plan import AskedCall
+from tui_host.demo.model.protocols.grammar import Attempt, Grammar, Results, is_arguments, joined, spoken
 from tui_host.demo.model.protocols.listed_tools import inner, made, objects_in, once
-from tui_host.demo.model.protocols.protocol_forms import Attempt, Results, is_arguments, joined, spoken
 from tui_host.demo.model.request_content import Call, Tool
 
 USE_TOOL, READ_RESOURCE, ASK = "use_mcp_tool", "access_mcp_resource", "ask_followup_question"
@@ -27,14 +29,13 @@ _OTHERS = re.compile(r"\s*(?:The user denied|The tool execution failed)", re.IGN
 _OWN = {READ_RESOURCE: ("server_name", "uri"), ASK: ("question", "options")}
 
 
-class Cline:
+class Cline(Grammar):
     """See the module."""
 
-    several = False
     opening = f"<{USE_TOOL}>"
 
+    @override
     def tools(self, prompt: str) -> tuple[Tool, ...]:
-        """The tools of all servers in the chapter on them, and those of this protocol's own that the prompt describes."""
         chapter = _CHAPTER.search(prompt)
         text = prompt[chapter.end() :] if chapter else prompt
         servers = list(_SERVER.finditer(text))
@@ -51,13 +52,13 @@ class Cline:
         ]
         return once((*found, *own))
 
+    @override
     def question(self, text: str) -> str:
-        """What the task says, without the details of the environment."""
         plain = _AROUND.sub("", text).strip()
         return inner(plain, "task") or inner(plain, "feedback") or plain
 
+    @override
     def attempts(self, text: str) -> list[Attempt]:
-        """The first element of a tool that begins a line: there may be one."""
         found = _BLOCK.search(spoken(text))
         if found is None:
             return []
@@ -72,8 +73,8 @@ class Cline:
         is_whole = all(values[key] for key in _OWN[name] if key != "options")
         return [Attempt(name=name, arguments=json.dumps(values, ensure_ascii=False), is_whole=is_whole)]
 
+    @override
     def results(self, text: str, calls: Sequence[Call]) -> Results | None:
-        """What follows `[TOOL for …] Result:`, or says that there is none."""
         found = _RESULT.match(text)
         if not calls or (found is None and not _OTHERS.match(text)):
             return None
@@ -83,29 +84,29 @@ class Cline:
             told = f"{told.partition('<feedback>')[0].strip()} Reason: {reason}"
         return Results(texts=(inner(told, "answer") or told,))
 
+    @override
     def call(self, call: AskedCall) -> str:
-        """One element."""
         if call.name in _OWN:
             return _own_call(call)
         server, _, tool = call.name.partition("__")
         head = f"<server_name>{server}</server_name>\n<tool_name>{tool}</tool_name>"
         return f"<{USE_TOOL}>\n{head}\n<arguments>\n{call.arguments}\n</arguments>\n</{USE_TOOL}>"
 
+    @override
     def unclosed(self, call: AskedCall) -> str:
-        """The element without its ends."""
         return self.call(call).partition("</arguments>")[0].rstrip()[:-1]
 
+    @override
     def invented(self, call: AskedCall) -> str:
-        """A result in the host's words."""
         server = call.name.partition("__")[0]
         return f"[{USE_TOOL} for '{server}'] Result:\n42\n\nThe result is 42."
 
+    @override
     def asking(self, calls: str, text: str, thought: str) -> str:
-        """What is thought and said, then the element."""
         return joined(_thinking(thought), text, calls)
 
+    @override
     def ending(self, text: str, thought: str) -> str:
-        """The answer as the result of the task."""
         return joined(_thinking(thought), f"<attempt_completion>\n<result>\n{text}\n</result>\n</attempt_completion>")
 
 
