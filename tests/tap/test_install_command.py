@@ -365,9 +365,9 @@ def test_a_host_is_known_by_any_spelling(typed: str, name: str) -> None:
 
 
 def test_an_unknown_host_is_told_with_the_nearest() -> None:
-    with pytest.raises(SettingsError, match="did you mean cursor?"):
+    with pytest.raises(SettingsError, match=r"did you mean cursor\?"):
         known_host("curser")
-    with pytest.raises(SettingsError, match=r"known are claude-desktop, .* by hand"):
+    with pytest.raises(SettingsError, match=r"choose from claude-desktop, .* by hand"):
         known_host("zed")
 
 
