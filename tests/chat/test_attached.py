@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.chat.attachments import MOST_IMAGE, MOST_TEXT, check_together, read_attached, said, unmarked
+from tui_host.chat.attachments import MOST_IMAGE, MOST_TEXT, check_together, message_parts, read_attached, unmarked
 from tui_host.errors import TuiHostError
 from tui_host.llm.messages import Image, Text
 
@@ -37,7 +37,7 @@ def test_a_file_is_what_its_bytes_say_whatever_its_name(tmp_path: Path, data: by
         assert found.part == Image(media_type=kind, data=base64.b64encode(data).decode())
     else:
         assert found.part == Text(text=f'\n\n<file name="holiday (1).txt">\n{data.decode().rstrip()}\n</file>')
-    assert said("look", [found]) == (Text(text="look"), found.part)
+    assert message_parts("look", [found]) == (Text(text="look"), found.part)
 
 
 def test_a_text_that_holds_the_end_of_a_file_is_framed_by_what_does_not_stand_in_it(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_what_is_read_only_is_not_written_and_a_file_without_servers_is_called_t
         desk.run("install", "cursor", "--yes")
     desk.put("cline", "")
     assert desk.run("install", "cline") == 0
-    assert "no server of Cline stands in" in capsys.readouterr().err
+    assert "no server of Cline found in" in capsys.readouterr().err
 
 
 def test_what_a_flatpak_has_is_found_and_the_data_goes_where_it_always_does(desk: Desk) -> None:
@@ -225,7 +225,7 @@ def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_w
     told = capsys.readouterr().err
     copies = [each for each in path.parent.iterdir() if each != path]
     assert len(copies) == 2
-    assert "has changed since taps were put in: they alone are taken out" in told
+    assert "has changed since taps were written: only the taps are removed" in told
     (stays,) = [line for line in told.splitlines() if "these copies stay" in line]
     assert all(str(copy) in stays for copy in copies)
 
@@ -331,7 +331,7 @@ def test_without_a_file_the_places_are_told(desk: Desk) -> None:
 
     assert (
         str(caught.value)
-        == f"{desk.home}/.claude.json: no configuration of Claude Code is there (name it with --file FILE)"
+        == f"{desk.home}/.claude.json: no configuration of Claude Code found (give its file with --file FILE)"
     )
 
 
@@ -342,7 +342,7 @@ def test_a_projects_file_is_used_only_where_it_is_named(desk: Desk, capsys: pyte
     shared.write_text(VSCODE)
 
     desk.run("install", "vscode", "--yes")
-    assert ".vscode/mcp.json of this folder is left alone" in capsys.readouterr().err
+    assert ".vscode/mcp.json in this folder is left alone" in capsys.readouterr().err
     assert shared.read_text() == VSCODE != own.read_text()
 
     written = own.read_text()
@@ -353,7 +353,7 @@ def test_a_projects_file_is_used_only_where_it_is_named(desk: Desk, capsys: pyte
 def test_an_unknown_server_is_told_with_those_there_are(desk: Desk) -> None:
     desk.put("cursor", CURSOR)
 
-    with pytest.raises(SettingsError, match=r"Cursor has no server x \(known here: linear, postgres\)"):
+    with pytest.raises(SettingsError, match=r"Cursor has no server x \(choose from linear, postgres\)"):
         desk.run("install", "cursor", "postgres", "x", "--yes")
 
 

@@ -22,8 +22,8 @@ _FILLED = re.compile(r"(?<!\$)\{(time|servers)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
-    """A profile as applied to a turn. Values that change with time are filled in once, so all requests of a turn begin alike.
+class AppliedProfile:
+    """A profile as apply_profile to a turn. Values that change with time are filled in once, so all requests of a turn begin alike.
 
     Attributes:
         profile: None if the session has none.
@@ -58,9 +58,9 @@ def offers(profile: Profile | None, server: str, tool: str = "") -> bool:
     return any(matches(f"{server}.{tool}", pattern) for pattern in profile.tools)
 
 
-def applied(
+def apply_profile(
     profile: Profile | None, environment: Mapping[str, str], *, now: datetime, servers: Sequence[ServerStatus]
-) -> Applied:
+) -> AppliedProfile:
     """Apply a profile to a turn that begins now.
 
     Args:
@@ -73,7 +73,7 @@ def applied(
         SettingsError: The profile names a variable that is not set.
     """
     if profile is None:
-        return Applied()
+        return AppliedProfile()
     where = ": ".join(filter(None, (profile.file, f"profiles.{profile.name}")))
     given = {
         "time": f"{now:%A} {now.isoformat(sep=' ', timespec='seconds')}",
@@ -87,7 +87,7 @@ def applied(
         text = _FILLED.sub(lambda match: given[match.group(1)], profile.system.text)
         system = resolve(Template(text=text), environment, where=f"{where}.system").text.strip()
     options = resolve_options(profile.options, environment, where=where)
-    return Applied(profile=profile, system=system, options=options)
+    return AppliedProfile(profile=profile, system=system, options=options)
 
 
 def local_time() -> datetime:

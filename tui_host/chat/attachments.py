@@ -129,7 +129,7 @@ def check_together(attached: Sequence[Attached]) -> None:
         raise TuiHostError(what, remedy="leave some out")
 
 
-def said(text: str, attached: Sequence[Attached] = ()) -> tuple[Part, ...]:
+def message_parts(text: str, attached: Sequence[Attached] = ()) -> tuple[Part, ...]:
     """Return the parts of a user message: the text, in which marks stand for the files, then the files."""
     return (Text(text=text), *(file.part for file in attached))
 

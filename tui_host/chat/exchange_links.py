@@ -39,7 +39,7 @@ class Keeper(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class LinkedSpan:
     """Bytes of a request to link to a call or to the tool protocol's text.
 
     Attributes:
@@ -77,7 +77,7 @@ class Links:
 
     def found(
         self, outgoing: Outgoing, dialect: Dialect, prepared: Prepared, told: Sequence[ToolResult]
-    ) -> Sequence[Found]:
+    ) -> Sequence[LinkedSpan]:
         """Find the spans of a request to link: results reported for the first time, and text added by a tool protocol.
 
         Records nothing. Callable from any thread; slow for a large request.
@@ -96,7 +96,7 @@ class Links:
             in_words = []
         return [*in_words, *(_of_their_own(outgoing, dialect, told, redactor) if told and not prepared.told else ())]
 
-    def prepared(self, exchange: str, found: Sequence[Found]) -> None:
+    def prepared(self, exchange: str, found: Sequence[LinkedSpan]) -> None:
         """Record the spans found in a request about to be sent as this exchange."""
         for span_of_call in found:
             span = Span(exchange=exchange, side="request", layer="wire", start=span_of_call.start, end=span_of_call.end)
@@ -143,7 +143,7 @@ class Links:
 
 def _of_their_own(
     outgoing: Outgoing, dialect: Dialect, told: Sequence[ToolResult], redactor: Redactor
-) -> Iterator[Found]:
+) -> Iterator[LinkedSpan]:
     """Find results that are messages of their own, from the end of the conversation: earlier results are not read again.
 
     Yields nothing if the user's own options replace the conversation.
@@ -159,16 +159,16 @@ def _of_their_own(
         spans[:0] = [(start - len(begin) + part.start, start - len(begin) + part.end) for part in parts]
         if len(spans) >= len(told):
             for result, (first, last) in zip(told, spans[-len(told) :], strict=True):
-                yield Found(relation="told", call=result.call, start=first, end=last, words=_words(result))
+                yield LinkedSpan(relation="told", call=result.call, start=first, end=last, words=_words(result))
             return
 
 
-def _in_words(kept: bytes, prepared: Prepared, told: Mapping[str, ToolResult], redactor: Redactor) -> list[Found]:
+def _in_words(kept: bytes, prepared: Prepared, told: Mapping[str, ToolResult], redactor: Redactor) -> list[LinkedSpan]:
     """Find results and tool-protocol text inside the text of messages."""
     own = () if prepared.own is None else (prepared.own,)
     pieces = sorted((*prepared.told, *prepared.injected, *own), key=lambda piece: (piece.message, piece.start))
     spans = [TextSpan(message=piece.message, start=piece.start, end=piece.end) for piece in pieces]
-    spans_found: list[Found] = []
+    spans_found: list[LinkedSpan] = []
     for piece, place in zip(
         pieces, located(kept, prepared.messages, spans, lambda data: redactor.bytes(data)[0]), strict=True
     ):
@@ -177,11 +177,13 @@ def _in_words(kept: bytes, prepared: Prepared, told: Mapping[str, ToolResult], r
         start, end = place
         if isinstance(piece, Injected):
             relation: Relation = "profile" if piece is prepared.own else "injected"
-            spans_found.append(Found(relation=relation, start=start, end=end, words=piece.words))
+            spans_found.append(LinkedSpan(relation=relation, start=start, end=end, words=piece.words))
         elif piece.call in told:
             words = _words(told[piece.call])
             words = f"({piece.note}) {words}" if piece.note else words
-            spans_found.append(Found(relation="told", call=told[piece.call].call, start=start, end=end, words=words))
+            spans_found.append(
+                LinkedSpan(relation="told", call=told[piece.call].call, start=start, end=end, words=words)
+            )
     return spans_found
 
 

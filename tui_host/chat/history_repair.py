@@ -9,7 +9,7 @@ from tui_host.chat import result_words as wording
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult
 
 
-def mended(messages: Sequence[Message]) -> list[Message]:
+def complete_history(messages: Sequence[Message]) -> list[Message]:
     """Return the messages in a form accepted by every provider.
 
     Each call without a result gets a truthful one (the program ended before). Several services demand that user and assistant take
@@ -24,11 +24,11 @@ def mended(messages: Sequence[Message]) -> list[Message]:
             between = Text(text="\n\n")
             whole[-1] = replace(message, parts=(*before.parts, between, *message.parts))
         else:
-            whole += (host_says(wording.NO_ANSWER, turn=before.turn), message)
+            whole += (host_message(wording.NO_ANSWER, turn=before.turn), message)
     return whole
 
 
-def untold(messages: Sequence[Message]) -> list[ToolResult]:
+def new_results(messages: Sequence[Message]) -> list[ToolResult]:
     """Return the results not followed by an answer: as far as known, the next request reports them for the first time."""
     results: list[ToolResult] = []
     for message in messages:
@@ -38,7 +38,7 @@ def untold(messages: Sequence[Message]) -> list[ToolResult]:
     return results
 
 
-def host_says(text: str, *, turn: int) -> Message:
+def host_message(text: str, *, turn: int) -> Message:
     """Make a host message in place of an answer."""
     return Message(role="assistant", parts=(Text(text=text),), turn=turn, source="host")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_host.chat.history_repair import mended
+from tui_host.chat.history_repair import complete_history
 from tui_host.chat.offered_tools import Offer
 from tui_host.chat.tool_hub import HUB, Hub
 from tui_host.llm.messages import Ask, Message, Part, Text, ToolSpec
@@ -15,7 +15,7 @@ from tui_host.llm.tool_names import NameRule, NameTable
 from tui_host.settings.templates import template_of
 
 if TYPE_CHECKING:
-    from tui_host.chat.active_profile import Applied
+    from tui_host.chat.active_profile import AppliedProfile
     from tui_host.chat.session import Session
     from tui_host.llm.protocols.tool_protocol import Prepared, ToolProtocol
     from tui_host.servers.catalog import Tool
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class NextRequest:
     """The next request.
 
     Attributes:
@@ -63,9 +63,9 @@ def asking(
     rule: NameRule,
     speaks: ToolProtocol,
     *,
-    profile: Applied,
+    profile: AppliedProfile,
     unsent: Sequence[Part] = (),
-) -> Asking:
+) -> NextRequest:
     """Build the next request of a session.
 
     Args:
@@ -82,7 +82,7 @@ def asking(
     offer = session.offer = Offer.make(shown, rule, is_hub=is_hub, before=session.offer)
     more = [Message(role="user", parts=tuple(unsent), turn=session.turn + 1)] if unsent else []
     system = [Message(role="system", parts=(Text(text=profile.system),))] if profile.system else []
-    history = [*system, *mended([*session.messages, *more])]
+    history = [*system, *complete_history([*session.messages, *more])]
     prepared = speaks.prepare(history, offer.specs)
     if prepared.own is not None and profile.profile is not None:
         prepared = replace(prepared, own=replace(prepared.own, words=f"profile {profile.profile.name}"))
@@ -93,7 +93,7 @@ def asking(
         stop_sequences=prepared.stop_sequences,
         options=session.options.over(profile.options),
     )
-    return Asking(
+    return NextRequest(
         ask=ask,
         prepared=prepared,
         table=offer.table,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.record import Place
-from tui_host.chat.attachments import Attached, said
+from tui_host.chat.attachments import Attached, message_parts
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, SummaryItem, UserItem, title_of
 from tui_host.chat.offered_tools import Offer
 from tui_host.chat.policy import Policy, Question
@@ -171,7 +171,7 @@ class Session:
         self.draft = ""
         self.save()
         self.conversation.add(UserItem(turn=self.turn, text=text))
-        self.say(Message(role="user", parts=said(text, attached), turn=self.turn))
+        self.say(Message(role="user", parts=message_parts(text, attached), turn=self.turn))
 
     def grant(self, question: Question) -> None:
         """Allow the question's tool for the session, and answer all open questions now decided by that."""

@@ -20,7 +20,7 @@ from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tui_host.chat.exchange_links import Found
+    from tui_host.chat.exchange_links import LinkedSpan
     from tui_host.chat.session import Session
     from tui_host.chat.turn_services import Services
     from tui_host.llm.answer_stream import Stream
@@ -167,7 +167,7 @@ class Step:
         session.wait_for("model", f"{provider.name}/{ask.model}")
         try:
             async with self._services.client.stream(provider, ask, place=place, reader=reader) as stream:
-                spans: list[Found] = []
+                spans: list[LinkedSpan] = []
 
                 def prepare(outgoing: Outgoing) -> None:
                     spans.extend(self._links.found(outgoing, dialect(provider.dialect), prepared, told))

@@ -27,7 +27,7 @@ from tui_host.servers.tool_definitions import changes
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
-    from tui_host.chat.next_request import Asking
+    from tui_host.chat.next_request import NextRequest
     from tui_host.chat.session import Session
     from tui_host.chat.turn_services import Services
     from tui_host.llm.fold import FoldedCall
@@ -46,7 +46,7 @@ class Calls:
     """
 
     def __init__(
-        self, services: Services, session: Session, *, step: int, asked: Asking, stop: Callable[[], None]
+        self, services: Services, session: Session, *, step: int, asked: NextRequest, stop: Callable[[], None]
     ) -> None:
         self._services = services
         self._session = session

@@ -11,9 +11,9 @@ import anyio.lowlevel
 from anyio import to_thread
 
 from tui_host.chat import result_words as wording
-from tui_host.chat.active_profile import applied, offers, profile_of
+from tui_host.chat.active_profile import apply_profile, offers, profile_of
 from tui_host.chat.conversation import NoteItem, SummaryItem
-from tui_host.chat.history_repair import host_says, untold
+from tui_host.chat.history_repair import host_message, new_results
 from tui_host.chat.next_request import asking, spoken
 from tui_host.chat.step import Step, cut_note
 from tui_host.chat.step_calls import Calls
@@ -29,7 +29,7 @@ from tui_host.llm.protocols.text_reader import calls_behind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tui_host.chat.next_request import Asking
+    from tui_host.chat.next_request import NextRequest
     from tui_host.chat.session import Session
     from tui_host.chat.step import Answered
     from tui_host.chat.turn_services import Services
@@ -45,7 +45,7 @@ MOST_SAME = 3
 """How often in a row the same calls with the same arguments are run."""
 
 
-class Mistakes:
+class CallMistakes:
     """Counts the model's mistakes during a turn.
 
     Attributes:
@@ -113,7 +113,7 @@ class Turn:
         self._services = services
         self._session = session
         self._protocol: ToolProtocol = Native()  # until the session's own is read
-        self._mistakes = Mistakes()
+        self._mistakes = CallMistakes()
         self._scope = anyio.CancelScope()
         self._step: Step | None = None  # while its answer is not in the history
         self._calls: Calls | None = None  # while their results are not in the history
@@ -163,7 +163,9 @@ class Turn:
         profile = self._profile()
         provider = await self._provider()
         await self._wait_for_servers(profile)  # last, so that their statuses hold for the request
-        follows = applied(profile, services.settings.environment, now=services.now(), servers=services.pool.statuses())
+        follows = apply_profile(
+            profile, services.settings.environment, now=services.now(), servers=services.pool.statuses()
+        )
         self._protocol = await to_thread.run_sync(spoken, session, services.settings)
         if not session.messages.is_loaded:  # thousands would block the screen
             await to_thread.run_sync(session.messages.load)
@@ -181,7 +183,7 @@ class Turn:
                 provider,
                 asked.ask,
                 prepared=asked.prepared,
-                told=untold(asked.history),
+                told=new_results(asked.history),
                 reader=partial(self._protocol.reader, asked.known),
             )
             self.result.usage.append(answered.fold.usage)
@@ -194,7 +196,7 @@ class Turn:
             if not self._corrected(answered.fold, asked.tools, invalid):
                 return
         self.result.stop = "limit"
-        session.say(host_says(wording.limit_of(limit), turn=session.turn))
+        session.say(host_message(wording.limit_of(limit), turn=session.turn))
         self._note(
             f"stopped after {limit} step{'s' * (limit != 1)}",
             remedy="say «go on» to continue, or raise limits.steps in the configuration",
@@ -319,7 +321,7 @@ class Turn:
             self._session.say(cut_note(self._session, stopped=False))
         self._error_card(self.result.error)
 
-    async def _run_calls(self, step: Step, asked: Asking) -> list[str]:
+    async def _run_calls(self, step: Step, asked: NextRequest) -> list[str]:
         """Take the calls to their results; returns the faults of all calls if none could be run."""
         self._calls = Calls(self._services, self._session, step=step.number, asked=asked, stop=self.stop)
         fold = step.answered.fold
@@ -368,9 +370,9 @@ class Turn:
             case "assistant":
                 session.say(cut_note(session, stopped=True))
             case "tool":
-                session.say(host_says(wording.TURN_STOPPED, turn=session.turn))
+                session.say(host_message(wording.TURN_STOPPED, turn=session.turn))
             case _:
-                session.say(host_says(wording.ANSWER_NOT_BEGUN, turn=session.turn))
+                session.say(host_message(wording.ANSWER_NOT_BEGUN, turn=session.turn))
         self._note("stopped by you")
 
     def _profile(self) -> Profile | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from tui_host.chat.active_profile import applied, local_time, profile_of
+from tui_host.chat.active_profile import apply_profile, local_time, profile_of
 from tui_host.chat.attachments import with_marks
 from tui_host.chat.policy import Refuse
 from tui_host.cli import command_turn, diagnostics
@@ -125,7 +125,7 @@ class _AskRun:
 
         settings = self._host.settings
         spoken(session, settings)
-        applied(profile_of(session, settings), settings.environment, now=local_time(), servers=())
+        apply_profile(profile_of(session, settings), settings.environment, now=local_time(), servers=())
         return session
 
     def _tell(self, session: Session, result: TurnResult) -> None:

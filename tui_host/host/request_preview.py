@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
 
 
-COMING = "coming"
+PREVIEW = "coming"
 """Exchange id of the preview, never stored."""
 
 
@@ -45,10 +45,10 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     from anyio import to_thread
 
     from tui_host.capture.record import Place
-    from tui_host.chat.active_profile import applied, local_time, profile_of
-    from tui_host.chat.attachments import said
+    from tui_host.chat.active_profile import apply_profile, local_time, profile_of
+    from tui_host.chat.attachments import message_parts
     from tui_host.chat.exchange_links import Links
-    from tui_host.chat.history_repair import untold
+    from tui_host.chat.history_repair import new_results
     from tui_host.chat.next_request import asking, spoken
     from tui_host.llm.dialects.dialect_table import dialect
 
@@ -57,17 +57,17 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     if host.pool is None or host.recorder is None:
         raise ModelError("the program is ending", remedy="start it again")
     provider = await host.provider(session.model)
-    parts = said(text, attached) if text else ()
+    parts = message_parts(text, attached) if text else ()
     speaks = dialect(provider.dialect)
     configured, environment = profile_of(session, host.settings), host.settings.environment
-    profile = applied(configured, environment, now=local_time(), servers=host.pool.statuses())
+    profile = apply_profile(configured, environment, now=local_time(), servers=host.pool.statuses())
     tools, protocol = host.pool.tools(), spoken(session, host.settings)
     asked = asking(session, tools, speaks.name_rule, protocol, profile=profile, unsent=parts)
     place = Place(session=session.id, turn=session.turn + 1, step=1)
     outgoing, draft = await client.coming(provider, asked.ask, place=place)
     collected = _Collected(host.recorder.redactor)
-    collected.append(replace(draft, exchange=COMING))
+    collected.append(replace(draft, exchange=PREVIEW))
     links = Links(recorder=collected, place=place, table=asked.table)
-    spans = await to_thread.run_sync(links.found, outgoing, speaks, asked.prepared, untold(asked.history))
-    links.prepared(COMING, spans)
+    spans = await to_thread.run_sync(links.found, outgoing, speaks, asked.prepared, new_results(asked.history))
+    links.prepared(PREVIEW, spans)
     return collected.drafts

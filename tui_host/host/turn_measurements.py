@@ -74,11 +74,11 @@ class TurnMeter:
         }
         new = list(dict.fromkeys(line for line in asked.values() if line not in self._known))
         if new:
-            self._known.update(zip(new, await fitted(new, self._host.settings.environment), strict=True))
+            self._known.update(zip(new, await check_schemas(new, self._host.settings.environment), strict=True))
         return {call: misfits for call, line in asked.items() if (misfits := self._known[line]) is not None}
 
 
-async def fitted(lines: Sequence[str], environment: Mapping[str, str]) -> list[list[str] | None]:
+async def check_schemas(lines: Sequence[str], environment: Mapping[str, str]) -> list[list[str] | None]:
     """Return the answers of `chat.schema_check` to each line; None for all if the check takes too long.
 
     Each schema is foreign, so a separate process checks it, and is killed at the time limit.

@@ -31,12 +31,12 @@ from tui_host.errors import ServerError, TuiHostError
 from tui_host.guard.guard_client import Guard
 from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, ToolOutput, describe
 from tui_host.servers.json_structure import as_json
-from tui_host.servers.outgoing_request import Flight
+from tui_host.servers.outgoing_request import OutgoingRequest
 from tui_host.servers.repair import Repair
 from tui_host.servers.server_endpoint import Endpoint, resolve_endpoint
 from tui_host.servers.server_faults import reason_of
 from tui_host.servers.server_lists import Lists, announces
-from tui_host.servers.server_status import Standing
+from tui_host.servers.server_status import StatusPublisher
 from tui_host.servers.tool_call import call_request, send_call
 from tui_host.servers.transports import Wire, stdio_transport
 from tui_host.settings.schema import Mode
@@ -107,8 +107,8 @@ class Connection:
         status = ServerStatus(
             name=spec.name, state="connecting", detail="starting", transport=spec.transport, command=describe(spec)
         )
-        self._standing = Standing(status, recorder.redactor.text, changed)
-        self._lists = Lists(spec, self._standing)
+        self._publisher = StatusPublisher(status, recorder.redactor.text, changed)
+        self._lists = Lists(spec, self._publisher)
         self._wire: Wire | None = None
         self._client: ClientSession | None = None
         self._scope: anyio.CancelScope | None = None
@@ -118,7 +118,7 @@ class Connection:
     @property
     def state(self) -> State:
         """The current state."""
-        return self._standing.state
+        return self._publisher.state
 
     @property
     def offered(self) -> tuple[Tool, ...]:
@@ -133,29 +133,29 @@ class Connection:
     @property
     def status(self) -> ServerStatus:
         """The current status with counters and the last lines of standard error, without secrets."""
-        return self._standing.told(self._wire)
+        return self._publisher.snapshot(self._wire)
 
     async def run(self) -> None:
         """Connect, serve and disconnect. A server's fault becomes the status, never an exception."""
         try:
             endpoint = resolve_endpoint(self.spec, self._environment)
         except TuiHostError as error:
-            self._standing.publish("failed", str(error))
+            self._publisher.publish("failed", str(error))
             return
-        await self._live(endpoint, self.spec.transport)
+        await self._run_client(endpoint, self.spec.transport)
         if endpoint.may_be_sse and self._is_refused_as_sse():
-            before = self._standing.status
-            await self._live(endpoint, "sse")
-            if self._standing.state == "failed":  # it was no SSE server either: the first answer says more
-                self._standing.publish(before.state, before.detail)
+            before = self._publisher.status
+            await self._run_client(endpoint, "sse")
+            if self._publisher.state == "failed":  # it was no SSE server either: the first answer says more
+                self._publisher.publish(before.state, before.detail)
 
     def stop(self) -> None:
         """Ask the connection to end within 5 seconds and withdraw its tools. Returns at once."""
         self._stopping = True
         if self._wire is not None:
             self._wire.is_left = True
-        if self._standing.state in {"connecting", "ready"}:
-            self._standing.publish("stopped", "being disconnected")
+        if self._publisher.state in {"connecting", "ready"}:
+            self._publisher.publish("stopped", "being disconnected")
         self._halted.set()
         if self._client is None and self._scope is not None:
             self._scope.cancel()
@@ -183,20 +183,22 @@ class Connection:
         """
         client, wire = self._client, self._wire
         if client is None or wire is None or wire.cause:
-            what = f"it is not connected: {self._standing.shown(self._standing.status.detail) or self._standing.state}"
+            what = (
+                f"it is not connected: {self._publisher.shown(self._publisher.status.detail) or self._publisher.state}"
+            )
             raise ServerError(what, self.spec.name, sent=False)
         request = call_request(tool, arguments_json)
         token = current_place.set(place)
         try:
-            flight = Flight(tool=tool, arguments=arguments_json)
-            return await send_call(client, wire, request, flight, seconds=seconds, on_progress=on_progress)
+            outgoing = OutgoingRequest(tool=tool, arguments=arguments_json)
+            return await send_call(client, wire, request, outgoing, seconds=seconds, on_progress=on_progress)
         finally:
             current_place.reset(token)
             if wire.gate is not None and wire.gate.is_session_lost:
                 self.is_session_lost = True
                 self._halted.set()
 
-    async def _live(self, endpoint: Endpoint, kind: Transport) -> None:
+    async def _run_client(self, endpoint: Endpoint, kind: Transport) -> None:
         """Run a client from enter to exit."""
         connection = self._recorder.new_connection(self.spec.name)
         wire = self._wire = Wire(
@@ -208,8 +210,8 @@ class Connection:
             changed=self._changed,
             lost=self._lost,
         )
-        self._standing.know(replace(self._standing.status, connection=connection, transport=kind))
-        self._standing.publish("connecting", "waiting for initialize")
+        self._publisher.update(replace(self._publisher.status, connection=connection, transport=kind))
+        self._publisher.publish("connecting", "waiting for initialize")
         limit = self.spec.timeout or math.inf
         with anyio.CancelScope(deadline=anyio.current_time() + limit) as self._scope:
             try:
@@ -247,9 +249,9 @@ class Connection:
         scope.deadline = math.inf
         version = wire.repair.version = client.protocol_version or ""
         info, declared = client.server_info, client.server_capabilities
-        self._standing.know(
+        self._publisher.update(
             replace(
-                self._standing.status,
+                self._publisher.status,
                 protocol_version=version,
                 era="stateless" if version in MODERN_PROTOCOL_VERSIONS else "stateful",
                 server_info="" if info is None else f"{info.name} {info.version}".strip(),
@@ -259,15 +261,15 @@ class Connection:
                 ),
             )
         )
-        self._standing.publish("connecting", "listing its tools")
+        self._publisher.publish("connecting", "listing its tools")
         async with anyio.create_task_group() as group:
             group.start_soon(self._halt, group.cancel_scope)
             await self._lists.read_tools(client, wire.repair)
             self._client = client
-            self._standing.publish("ready", "")
+            self._publisher.publish("ready", "")
             group.start_soon(self._lists.read_others, client)
             group.start_soon(self._lists.follow, client, wire.repair)
-            if announces(client) and self._standing.status.era == "stateless":
+            if announces(client) and self._publisher.status.era == "stateless":
                 group.start_soon(self._lists.listen, client)
 
     async def _halt(self, scope: anyio.CancelScope) -> None:
@@ -277,35 +279,35 @@ class Connection:
 
     async def _notified(self, message: mcp_types.ServerNotification | Exception) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification):
-            self._lists.outdated()
+            self._lists.mark_outdated()
 
     def _lost(self) -> None:
         """Publish the end of the wire, just before pending requests fail."""
         wire = self._wire
-        if wire is not None and not self._stopping and self._standing.state == "ready":
-            self._standing.publish("failed", wire.cause)
+        if wire is not None and not self._stopping and self._publisher.state == "ready":
+            self._publisher.publish("failed", wire.cause)
         self._halted.set()
 
     def _failed(self, error: BaseException, wire: Wire) -> None:
-        if self._standing.state == "connecting":
+        if self._publisher.state == "connecting":
             answer = wire.gate.last if wire.gate is not None else None
             what, remedy = reason_of(error, answer=answer, cause=wire.cause)
-            self._standing.publish("failed", f"{what} ({remedy})" if remedy else what)
+            self._publisher.publish("failed", f"{what} ({remedy})" if remedy else what)
 
     def _ended(self, wire: Wire, limit: float) -> None:
         """Publish how the connection ended, unless published before."""
         if self._stopping:
-            self._standing.publish("stopped", "")
+            self._publisher.publish("stopped", "")
         elif self.is_session_lost:
-            self._standing.publish("connecting", "the server had forgotten the session")
-        elif self._standing.state == "connecting":
-            self._standing.publish("failed", wire.cause or f"no answer to initialize within {limit:g} s")
-        elif self._standing.state == "ready":
-            self._standing.publish("failed", wire.cause or "the connection was lost")
+            self._publisher.publish("connecting", "the server had forgotten the session")
+        elif self._publisher.state == "connecting":
+            self._publisher.publish("failed", wire.cause or f"no answer to initialize within {limit:g} s")
+        elif self._publisher.state == "ready":
+            self._publisher.publish("failed", wire.cause or "the connection was lost")
 
     def _is_refused_as_sse(self) -> bool:
         answer = self._wire.gate.last if self._wire is not None and self._wire.gate is not None else None
-        was_refused = self._standing.state == "failed" and not self._standing.status.protocol_version
+        was_refused = self._publisher.state == "failed" and not self._publisher.status.protocol_version
         return was_refused and answer is not None and answer.status in TRIED_AS_SSE
 
 

@@ -19,7 +19,7 @@ from tui_host.capture.content_codings import CodingError, decoder
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.http_failure import fault_words, first_words, has_forgotten_session
 from tui_host.servers.json_structure import PARTS_LIMIT, is_object, parts_of
-from tui_host.servers.outgoing_request import Flight, HttpAnswer, check_frame, current_flight
+from tui_host.servers.outgoing_request import HttpAnswer, OutgoingRequest, check_frame, current_request
 
 _BLANK_LINE = re.compile(rb"\n\n|\n\r\n|\r\r")
 
@@ -145,76 +145,78 @@ class HttpGate(httpx2.AsyncBaseTransport):
         """Open a stream. If a stream that resumes a lost answer fails, the pending call learns why."""
         await self._gets.wait()
         _be_patient(request)
-        flight = current_flight.get() if "last-event-id" in request.headers else None
+        outgoing = current_request.get() if "last-event-id" in request.headers else None
         try:
-            response = self._noted(await self._inner.handle_async_request(request), flight)
+            response = self._noted(await self._inner.handle_async_request(request), outgoing)
         except (httpx2.TransportError, OSError) as error:
-            if flight is not None:
-                flight.answer = HttpAnswer(status=0, words=fault_words(error))
+            if outgoing is not None:
+                outgoing.answer = HttpAnswer(status=0, words=fault_words(error))
             raise
         if not _is_stream(response):
             return response
 
         def cut(reason: str) -> bytes:
             self.cut = f"sent what is not read: {reason}"
-            self._tell(HttpAnswer(status=0, words=reason), flight)
+            self._tell(HttpAnswer(status=0, words=reason), outgoing)
             return b""
 
-        fault = await self._bounded(response, flight, cut)
+        fault = await self._bounded(response, outgoing, cut)
         return httpx2.Response(502, request=request) if fault else response
 
     async def _post(self, request: httpx2.Request) -> httpx2.Response:
         body = b"".join([part async for part in _async(request.stream)])
         request.stream = httpx2.ByteStream(body)
         frame = _frame(body)
-        flight = current_flight.get()
+        outgoing = current_request.get()
         try:
-            check_frame(body, flight)
+            check_frame(body, outgoing)
         except ServerError as error:
-            if flight is not None:
-                flight.refusal = error.what
+            if outgoing is not None:
+                outgoing.refusal = error.what
             return _error(request, frame, 400, error.what)
         if frame.method == "subscriptions/listen":
             _be_patient(request)
         if frame.id is not None:
-            return await self._request(request, frame, flight)
+            return await self._request(request, frame, outgoing)
         with anyio.move_on_after(NOTIFICATION_SECONDS):
-            return await self._request(request, frame, flight)
+            return await self._request(request, frame, outgoing)
         return _error(request, frame, 504, f"no answer for {NOTIFICATION_SECONDS:.0f} s")
 
-    async def _request(self, request: httpx2.Request, frame: _Frame, flight: Flight | None) -> httpx2.Response:
+    async def _request(
+        self, request: httpx2.Request, frame: _Frame, outgoing: OutgoingRequest | None
+    ) -> httpx2.Response:
         try:
-            response = self._noted(await self._inner.handle_async_request(request), flight)
+            response = self._noted(await self._inner.handle_async_request(request), outgoing)
             if response.has_redirect_location and (place := _target(response)) is not None:
-                self._tell(HttpAnswer(status=response.status_code, words=f"it points to {place}"), flight)
+                self._tell(HttpAnswer(status=response.status_code, words=f"it points to {place}"), outgoing)
                 return await _emptied(response)
             if response.status_code >= 300:
-                return await self._failed(request, response, flight)
+                return await self._failed(request, response, outgoing)
             if not self._streaming_post:
                 return await _emptied(response)
             if frame.id is None or response.status_code == 202:
                 return response
             if _is_stream(response):
-                fault = await self._bounded(response, flight, lambda reason: _error_event(frame, reason))
+                fault = await self._bounded(response, outgoing, lambda reason: _error_event(frame, reason))
                 return _error(request, frame, 502, fault) if fault else response
             if _kind(response) == "application/json":
                 return await self._json(request, response, frame)
-            return await self._failed(request, response, flight)
+            return await self._failed(request, response, outgoing)
         except (httpx2.TransportError, OSError, CodingError) as error:
             answer = HttpAnswer(status=0, words=fault_words(error))
-            self._tell(answer, flight)
-            if flight is not None and isinstance(error, _BEFORE_SENDING):
-                flight.is_sent = False
+            self._tell(answer, outgoing)
+            if outgoing is not None and isinstance(error, _BEFORE_SENDING):
+                outgoing.is_sent = False
             return _error(request, frame, 502, answer.words)
 
     async def _bounded(
-        self, response: httpx2.Response, flight: Flight | None, instead: Callable[[str], bytes]
+        self, response: httpx2.Response, outgoing: OutgoingRequest | None, instead: Callable[[str], bytes]
     ) -> str | None:
         """Limit each event of a stream before the SDK parses it.
 
         Args:
             response: A stream; closed if it cannot be limited.
-            flight: The pending request, None for a stream of the server's own messages.
+            outgoing: The pending request, None for a stream of the server's own messages.
             instead: Makes the replacement of a refused event.
 
         Returns:
@@ -227,20 +229,20 @@ class HttpGate(httpx2.AsyncBaseTransport):
             return None
         await stream.aclose()  # unpacked by the SDK it could grow beyond all bounds
         fault = f"its event stream is compressed ({coding[:40]}); we asked for identity"
-        self._tell(HttpAnswer(status=response.status_code, words=fault), flight)
+        self._tell(HttpAnswer(status=response.status_code, words=fault), outgoing)
         return fault
 
-    def _noted(self, response: httpx2.Response, flight: Flight | None) -> httpx2.Response:
-        if flight is not None:
-            flight.answer = HttpAnswer(status=response.status_code)
+    def _noted(self, response: httpx2.Response, outgoing: OutgoingRequest | None) -> httpx2.Response:
+        if outgoing is not None:
+            outgoing.answer = HttpAnswer(status=response.status_code)
         if response.is_success:
             self.last = None
         return response
 
-    def _tell(self, answer: HttpAnswer, flight: Flight | None) -> None:
+    def _tell(self, answer: HttpAnswer, outgoing: OutgoingRequest | None) -> None:
         self.last = answer
-        if flight is not None:
-            flight.answer = answer
+        if outgoing is not None:
+            outgoing.answer = answer
 
     async def _json(self, request: httpx2.Request, response: httpx2.Response, frame: _Frame) -> httpx2.Response:
         """Read a JSON answer here, where a failure or an excessive size does no harm."""
@@ -256,7 +258,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
         )
 
     async def _failed(
-        self, request: httpx2.Request, response: httpx2.Response, flight: Flight | None
+        self, request: httpx2.Request, response: httpx2.Response, outgoing: OutgoingRequest | None
     ) -> httpx2.Response:
         """Turn an answer without a message into an error with its first words."""
         body = (await _read(response, FAULT_BYTES))[:FAULT_BYTES]
@@ -265,7 +267,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
             words=first_words(body),
             retry_after=response.headers.get("retry-after", ""),
         )
-        self._tell(answer, flight)
+        self._tell(answer, outgoing)
         has_session = "mcp-session-id" in request.headers
         if has_session and has_forgotten_session(response.status_code, body):
             self.is_session_lost = True

@@ -31,7 +31,7 @@ class HttpAnswer:
 
 
 @dataclass(slots=True, kw_only=True)
-class Flight:
+class OutgoingRequest:
     """The state of a request, shared by both ends of the wire.
 
     Attributes:
@@ -53,7 +53,7 @@ class Flight:
     refusal: str = ""
 
 
-current_flight: ContextVar[Flight | None] = ContextVar("current_flight", default=None)
+current_request: ContextVar[OutgoingRequest | None] = ContextVar("current_flight", default=None)
 
 
 _canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -68,32 +68,32 @@ def canonical(value: object) -> bytes:
     return _canonical(value).encode()
 
 
-def frame_bytes(frame: Mapping[str, JSON], flight: Flight | None) -> bytes:
+def frame_bytes(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> bytes:
     """Serialise a frame; a call's arguments are the very bytes that were approved.
 
     Args:
         frame: The message to send.
-        flight: The request that the frame belongs to.
+        outgoing: The request that the frame belongs to.
 
     Raises:
             ServerError: The call differs from the approved one and must not be sent.
             ValueError: The frame cannot be written as JSON.
     """
     if frame.get("method") != "tools/call":
-        _check_reading(frame, flight)
+        _check_reading(frame, outgoing)
         return canonical(frame)
-    params, decided = _decided(frame, flight)
+    params, decided = _decided(frame, outgoing)
     parameters = {name: value for name, value in params.items() if name != "arguments"}
     head = canonical({**{name: value for name, value in frame.items() if name != "params"}, "params": parameters})
     return b'%b,"arguments":%b}}' % (head[:-2], decided)
 
 
-def check_frame(data: bytes, flight: Flight | None) -> None:
+def check_frame(data: bytes, outgoing: OutgoingRequest | None) -> None:
     """Refuse a call whose tool or arguments differ from the approved call in any byte, and a read of a resource not approved.
 
     Args:
         data: The frame as serialised by the SDK.
-        flight: The request that the frame belongs to.
+        outgoing: The request that the frame belongs to.
 
     Raises:
             ServerError: The frame must not be sent; nothing was.
@@ -101,9 +101,9 @@ def check_frame(data: bytes, flight: Flight | None) -> None:
     frame: JSON = json.loads(data)
     if not isinstance(frame, Mapping):
         return
-    _check_reading(frame, flight)
+    _check_reading(frame, outgoing)
     if frame.get("method") == "tools/call":
-        _, decided = _decided(frame, flight)
+        _, decided = _decided(frame, outgoing)
         if b'"arguments":' + decided not in data:
             raise ServerError(_OTHER_ARGUMENTS)
 
@@ -111,23 +111,23 @@ def check_frame(data: bytes, flight: Flight | None) -> None:
 _OTHER_ARGUMENTS = "the arguments differ from those that were approved; nothing was sent"
 
 
-def _check_reading(frame: Mapping[str, JSON], flight: Flight | None) -> None:
+def _check_reading(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> None:
     """Refuse to read a resource that was not approved."""
     if frame.get("method") != READ:
         return
     params = frame.get("params")
-    decided = flight.arguments if flight is not None and flight.tool == READ else None
+    decided = outgoing.arguments if outgoing is not None and outgoing.tool == READ else None
     if decided is None or not isinstance(params, Mapping) or canonical({"uri": params.get("uri")}) != decided:
         raise ServerError("reading this resource was not approved; nothing was sent")
 
 
-def _decided(frame: Mapping[str, JSON], flight: Flight | None) -> tuple[Mapping[str, JSON], bytes]:
+def _decided(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> tuple[Mapping[str, JSON], bytes]:
     """Return a call's parameters, checked against the approved arguments, and the approved arguments."""
     params = frame.get("params")
-    decided = None if flight is None else flight.arguments
-    if flight is None or decided is None:
+    decided = None if outgoing is None else outgoing.arguments
+    if outgoing is None or decided is None:
         raise ServerError("this call was not approved; nothing was sent")
-    if not isinstance(params, Mapping) or params.get("name") != flight.tool:
+    if not isinstance(params, Mapping) or params.get("name") != outgoing.tool:
         raise ServerError("the tool differs from the one that was approved; nothing was sent")
     if canonical(params.get("arguments")) != decided:
         raise ServerError(_OTHER_ARGUMENTS)

@@ -111,11 +111,11 @@ class Pool:
         """End the current connection, if any, and make a new connection. Returns at once."""
         slot = self._slot(name)
         slot.is_wanted = True
-        slot.left_behind = None
+        slot.waited_in_vain = None
         if slot.connection is not None:
-            slot.is_again = True
+            slot.is_restarting = True
             slot.connection.stop()
-        slot.expect()
+        slot.mark_connecting()
         slot.wake.set()
         self._changed()
 
@@ -127,7 +127,7 @@ class Pool:
     def stop(self, name: str) -> None:
         """Disconnect a server. Returns at once."""
         slot = self._slot(name)
-        slot.is_wanted = slot.is_again = False
+        slot.is_wanted = slot.is_restarting = False
         if slot.early is not None:
             slot.early.signal_group(signal.SIGKILL)  # `run` waits for its end
             slot.early = None
@@ -144,7 +144,7 @@ class Pool:
         """
         end = time.monotonic() + timeout
         while (names := self._connecting()) and (left := end - time.monotonic()) > 0:
-            await self._changes(left)
+            await self._wait_for_change(left)
         return names
 
     async def settled_for_turn(self, seconds: float, wants: Callable[[str], bool] = bool) -> tuple[str, ...]:
@@ -161,26 +161,26 @@ class Pool:
         """
         begun = time.monotonic()
         while (names := tuple(filter(wants, self._connecting()))) and (
-            left := self._left(names, begun + seconds, seconds)
+            left := self._remaining_seconds(names, begun + seconds, seconds)
         ) > 0:
-            await self._changes(left)
+            await self._wait_for_change(left)
         for name in names:
-            self._slots[name].left_behind = self._slots[name].connection
+            self._slots[name].waited_in_vain = self._slots[name].connection
         return names
 
-    async def _changes(self, seconds: float) -> None:
+    async def _wait_for_change(self, seconds: float) -> None:
         """Wait for any change, at most `seconds`."""
         self._change.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._change.wait()
 
-    def _left(self, names: Sequence[str], end: float, seconds: float) -> float:
+    def _remaining_seconds(self, names: Sequence[str], end: float, seconds: float) -> float:
         """Return for how many seconds waiting for any of the servers still makes sense."""
         now = time.monotonic()
         left = 0.0
         for slot in (self._slots[name] for name in names):
-            if slot.connection is None or slot.connection is not slot.left_behind:
+            if slot.connection is None or slot.connection is not slot.waited_in_vain:
                 started = now if slot.started is None else slot.started
                 left = max(left, max(end, started + seconds) - now)
         return left
@@ -197,7 +197,7 @@ class Pool:
         """Wait until the resources of ready servers are listed, at most `seconds`."""
         end = time.monotonic() + seconds
         while not all(connection.is_listed for connection in self._ready()) and (left := end - time.monotonic()) > 0:
-            await self._changes(left)
+            await self._wait_for_change(left)
 
     async def call(
         self,

@@ -43,23 +43,23 @@ class Slot:
     Attributes:
         spec: As configured.
         is_wanted: The server should be connected.
-        is_again: Connect again after the current connection's end.
+        is_restarting: Connect again after the current connection's end.
         connection: The current connection, None if there is none.
         wake: Set when a wish has changed.
         early: The server's process, if started before its connection; else None.
         started: Monotonic seconds of the last connection's start, None before the first.
-        left_behind: The connection that a turn has waited for in vain.
+        waited_in_vain: The connection that a turn has waited for in vain.
     """
 
     def __init__(self, spec: ServerSpec) -> None:
         self.spec = spec
         self.is_wanted = spec.enabled
-        self.is_again = False
+        self.is_restarting = False
         self.connection: Connection | None = None
         self.wake = asyncio.Event()
         self.early: Process | None = None
         self.started: float | None = None
-        self.left_behind: Connection | None = None
+        self.waited_in_vain: Connection | None = None
         self._notice = ""
         self._status = ServerStatus(
             name=spec.name,
@@ -74,7 +74,7 @@ class Slot:
     def status(self) -> ServerStatus:
         """The current status."""
         status = self._status if self.connection is None else self.connection.status
-        if self.connection is not None and self.is_again:
+        if self.connection is not None and self.is_restarting:
             status = replace(status, state=self.state, detail="ending the connection before")
         return replace(status, notices=(self._notice, *status.notices)) if self._notice else status
 
@@ -83,18 +83,18 @@ class Slot:
         """The current state alone, which is asked for often."""
         if self.connection is None:
             return self._status.state
-        return "connecting" if self.is_again else self.connection.state
+        return "connecting" if self.is_restarting else self.connection.state
 
-    def finished(self, status: ServerStatus) -> None:
+    def end(self, status: ServerStatus) -> None:
         """Keep the last status of an ended connection."""
         self.connection = None
         self._status = status
 
-    def tell(self, notice: str) -> None:
+    def set_notice(self, notice: str) -> None:
         """Set a notice for the connections to come."""
         self._notice = notice
 
-    def expect(self) -> None:
+    def mark_connecting(self) -> None:
         """Show that a connection is about to be made."""
         if self.connection is None:
             self._status = replace(

@@ -29,7 +29,7 @@ from pydantic import ValidationError
 from tui_host.capture.json.depth import DEPTH
 from tui_host.errors import JSON
 from tui_host.servers.json_structure import PARTS_LIMIT, RequestId, is_answer_to, is_array, is_object, parts_of, same_id
-from tui_host.servers.outgoing_request import Flight
+from tui_host.servers.outgoing_request import OutgoingRequest
 
 REQUESTS_IN_FLIGHT = 32
 """Most unanswered requests of one server."""
@@ -168,17 +168,17 @@ class Repair:
         self.counts = Counts()
         self.version = ""
         self._changed = changed
-        self._waiting: dict[RequestId, tuple[str, Flight | None]] = {}
+        self._waiting: dict[RequestId, tuple[str, OutgoingRequest | None]] = {}
         self._asked: set[RequestId] = set()
 
-    def sending(self, message: JSONRPCMessage, flight: Flight | None) -> None:
+    def sending(self, message: JSONRPCMessage, outgoing: OutgoingRequest | None) -> None:
         """Note a message that leaves, to recognise its answer."""
         self.counts.out += 1
         match message:
             case JSONRPCRequest():
-                self._waiting[same_id(message.id)] = (message.method, flight)
-                if flight is not None:
-                    flight.is_sent = True
+                self._waiting[same_id(message.id)] = (message.method, outgoing)
+                if outgoing is not None:
+                    outgoing.is_sent = True
             case JSONRPCResponse() | JSONRPCError() if message.id is not None:
                 self._asked.discard(same_id(message.id))
             case JSONRPCNotification(method="notifications/cancelled") if message.params is not None:
@@ -205,7 +205,7 @@ class Repair:
             return None
         parts = parts_of(data)
         if parts > PARTS_LIMIT:
-            return self.spoiled(data, f"the answer has {parts:,} parts or more; {PARTS_LIMIT:,} are read")
+            return self.malformed_answer(data, f"the answer has {parts:,} parts or more; {PARTS_LIMIT:,} are read")
         try:
             return mcp_types.jsonrpc_message_adapter.validate_json(data, by_name=False)
         except (ValueError, RecursionError):
@@ -213,10 +213,10 @@ class Repair:
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            return self._mended(data)
-        return self.spoiled(data, f"the answer is no JSON-RPC message: {text[:80]}")
+            return self._with_replaced_bytes(data)
+        return self.malformed_answer(data, f"the answer is no JSON-RPC message: {text[:80]}")
 
-    def spoiled(self, data: bytes, reason: str) -> JSONRPCError | None:
+    def malformed_answer(self, data: bytes, reason: str) -> JSONRPCError | None:
         """Return our error in place of an unusable answer, None if no request waits for the answer."""
         self.counts.malformed += 1
         self._changed()
@@ -242,17 +242,17 @@ class Repair:
             case _:
                 return message, None
 
-    def _mended(self, data: bytes) -> JSONRPCMessage | None:
+    def _with_replaced_bytes(self, data: bytes) -> JSONRPCMessage | None:
         """Parse a message with invalid UTF-8, replacing the bad bytes and noting a warning."""
         try:
             message = mcp_types.jsonrpc_message_adapter.validate_json(data.decode("utf-8", "replace"), by_name=False)
         except (ValueError, RecursionError):
-            return self.spoiled(data, "the answer is neither UTF-8 nor a JSON-RPC message")
+            return self.malformed_answer(data, "the answer is neither UTF-8 nor a JSON-RPC message")
         self.counts.malformed += 1
         if isinstance(message, JSONRPCResponse):
-            _, flight = self._waiting.get(same_id(message.id), ("", None))
-            if flight is not None:
-                flight.warning = "not UTF-8; invalid bytes were replaced"
+            _, outgoing = self._waiting.get(same_id(message.id), ("", None))
+            if outgoing is not None:
+                outgoing.warning = "not UTF-8; invalid bytes were replaced"
         return message
 
     def _asks(self, message: JSONRPCRequest) -> tuple[JSONRPCMessage | None, JSONRPCMessage | None]:
@@ -269,14 +269,14 @@ class Repair:
         if entry is None:
             self.counts.unexpected += 1
             return message
-        method, flight = entry
-        if flight is not None:
-            flight.result = message.result
+        method, outgoing = entry
+        if outgoing is not None:
+            outgoing.result = message.result
         match method:
-            case "tools/call" if flight is not None:
+            case "tools/call" if outgoing is not None:
                 # The caller reads the raw result; the SDK only needs to know that one came.
                 message.result = {"content": [], "resultType": "complete"}
-            case "resources/read" if flight is not None:
+            case "resources/read" if outgoing is not None:
                 message.result = {**_ENVELOPE, "contents": []}
             case "tools/list":
                 tools = [tool for tool in tools_in(message.result) if self.problem_of(tool) is None]

@@ -18,10 +18,10 @@ from pydantic import ValidationError
 from tui_host.errors import ServerError
 from tui_host.servers.catalog import Resource, Tool, identity
 from tui_host.servers.json_structure import is_array
-from tui_host.servers.outgoing_request import Flight, current_flight
+from tui_host.servers.outgoing_request import OutgoingRequest, current_request
 from tui_host.servers.repair import Repair
 from tui_host.servers.server_faults import reason_of
-from tui_host.servers.server_status import Standing
+from tui_host.servers.server_status import StatusPublisher
 from tui_host.servers.tool_definitions import changes, read_resources, read_tools, reader
 from tui_host.settings.schema import ServerSpec
 
@@ -93,16 +93,16 @@ async def read_pages(key: str, fetch: Fetch, *, seconds: float) -> Listing:
     return Listing(items=items, pages=pages, notice=f"{key}: {pages} pages came within {seconds:g} s; there are more")
 
 
-async def _page(fetch: Fetch, cursor: str | None) -> Flight:
-    flight = Flight()
-    token = current_flight.set(flight)
+async def _page(fetch: Fetch, cursor: str | None) -> OutgoingRequest:
+    outgoing = OutgoingRequest()
+    token = current_request.set(outgoing)
     try:
         await fetch(None if cursor is None else PaginatedRequestParams(cursor=cursor))
     except ValidationError:
-        pass  # the SDK refuses the page; the raw result is still in the flight
+        pass  # the SDK refuses the page; the raw result is still in the outgoing
     finally:
-        current_flight.reset(token)
-    return flight
+        current_request.reset(token)
+    return outgoing
 
 
 LIST_SECONDS = 30.0
@@ -115,16 +115,16 @@ class Lists:
 
     Args:
         spec: The configured server.
-        standing: Publishes the results.
+        publisher: Publishes the results.
 
     Attributes:
         is_read: Every list was read.
     """
 
-    def __init__(self, spec: ServerSpec, standing: Standing) -> None:
+    def __init__(self, spec: ServerSpec, publisher: StatusPublisher) -> None:
         self.is_read = False
         self._spec = spec
-        self._standing = standing
+        self._publisher = publisher
         self._resources: tuple[Resource, ...] = ()
         self._news = anyio.Event()
 
@@ -134,12 +134,12 @@ class Lists:
         Args:
             client: The connected client, None while there is none.
         """
-        tools = tuple(tool for tool in self._standing.status.tools if tool.problem is None)
+        tools = tuple(tool for tool in self._publisher.status.tools if tool.problem is None)
         if client is None or not self._declares(client, "resources"):
             return tools
         return (*tools, reader(self._spec.name, identity(self._spec), self._resources))
 
-    def outdated(self) -> None:
+    def mark_outdated(self) -> None:
         """Note that the server announced changed tools."""
         self._news.set()
 
@@ -172,10 +172,10 @@ class Lists:
             if len(kept) == listing.pages
             else None,  # the SDK may have refused a page
         )
-        differences = changes(self._standing.status.tools, tools) if self._standing.status.state == "ready" else ()
+        differences = changes(self._publisher.status.tools, tools) if self._publisher.status.state == "ready" else ()
         broken = tuple(f"{tool.name or 'a tool without a name'}: {tool.problem}" for tool in tools if tool.problem)
-        self._standing.know(replace(self._standing.status, tools=tools))
-        self._standing.notice(*differences, *broken, *((listing.notice,) if listing.notice else ()))
+        self._publisher.update(replace(self._publisher.status, tools=tools))
+        self._publisher.notice(*differences, *broken, *((listing.notice,) if listing.notice else ()))
 
     async def read_others(self, client: ClientSession) -> None:
         """Read resources and templates, and count prompts; a server is ready without these."""
@@ -191,14 +191,14 @@ class Lists:
             try:
                 listing = await read_pages(key, fetch, seconds=self._seconds())
             except (MCPError, TimeoutError, ValueError, RuntimeError) as error:
-                self._standing.notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
+                self._publisher.notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
                 continue
             counts[number] = len(listing.items)
             if capability == "resources":
                 self._resources += read_resources(listing.items, is_template=key == "resourceTemplates")
-            self._standing.know(replace(self._standing.status, resources=(counts[0], counts[1], counts[2])))
+            self._publisher.update(replace(self._publisher.status, resources=(counts[0], counts[1], counts[2])))
         self.is_read = True
-        self._standing.know(self._standing.status)
+        self._publisher.update(self._publisher.status)
 
     async def follow(self, client: ClientSession, repair: Repair) -> None:
         """Read the tools again after `list_changed`, once for all changes within a second."""
@@ -209,7 +209,7 @@ class Lists:
             try:
                 await self.read_tools(client, repair)
             except (MCPError, ServerError, ValueError, RuntimeError) as error:
-                self._standing.notice(f"the tools could not be listed again: {reason_of(error)[0]}")
+                self._publisher.notice(f"the tools could not be listed again: {reason_of(error)[0]}")
 
     async def listen(self, client: ClientSession) -> None:
         """Listen for changes in the stateless era, on a stream to subscribe to. A lost stream may have missed some."""

@@ -15,7 +15,7 @@ STDERR_LINES = 20
 NOTICES = 30
 
 
-class Standing:
+class StatusPublisher:
     """The current status of a server, during a connection.
 
     Args:
@@ -38,7 +38,7 @@ class Standing:
         """The current state."""
         return self.status.state
 
-    def know(self, status: ServerStatus) -> None:
+    def update(self, status: ServerStatus) -> None:
         """Replace the status."""
         self.status = status
         self._changed()
@@ -46,15 +46,15 @@ class Standing:
     def publish(self, state: State, detail: str) -> None:
         """Set state and detail."""
         since = self.status.since_mono_ns if state == self.status.state else time.monotonic_ns()
-        self.know(replace(self.status, state=state, detail=detail, since_mono_ns=since))
+        self.update(replace(self.status, state=state, detail=detail, since_mono_ns=since))
 
     def notice(self, *sentences: str) -> None:
         """Add notices for the user; each sentence appears once."""
         if sentences:
             notices = dict.fromkeys((*self.status.notices, *sentences))
-            self.know(replace(self.status, notices=tuple(notices)[-NOTICES:]))
+            self.update(replace(self.status, notices=tuple(notices)[-NOTICES:]))
 
-    def told(self, wire: Wire | None) -> ServerStatus:
+    def snapshot(self, wire: Wire | None) -> ServerStatus:
         """Return the redacted status with counters and the last lines of standard error."""
         shown, status = self.shown, self.status
         status = replace(

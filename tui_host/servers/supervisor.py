@@ -39,13 +39,13 @@ async def _supervise(shared: Shared, slot: Slot) -> None:
         connection.early, slot.early = slot.early, None
         shared.changed()
         await connection.run()
-        slot.finished(connection.status)
+        slot.end(connection.status)
         if connection.is_session_lost and slot.is_wanted and time.monotonic() - lost_at > AGAIN_SECONDS:
             lost_at = time.monotonic()
-            slot.tell("the server forgot the session; a new one was made")
+            slot.set_notice("the server forgot the session; a new one was made")
             continue
-        if slot.is_again:
-            slot.is_again = False
+        if slot.is_restarting:
+            slot.is_restarting = False
             continue
         slot.is_wanted = False
         shared.changed()

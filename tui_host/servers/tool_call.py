@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.servers.catalog import READ, Progress, ToolOutput
 from tui_host.servers.json_structure import is_object
-from tui_host.servers.outgoing_request import Flight, current_flight
+from tui_host.servers.outgoing_request import OutgoingRequest, current_request
 from tui_host.servers.server_faults import innermost, reason_of
 from tui_host.servers.tool_output import read_contents, read_output
 
@@ -40,7 +40,7 @@ async def send_call(
     client: ClientSession,
     wire: Wire,
     request: Call,
-    flight: Flight,
+    outgoing: OutgoingRequest,
     *,
     seconds: float,
     on_progress: Callable[[Progress], None],
@@ -51,7 +51,7 @@ async def send_call(
         client: The connected client.
         wire: The client's wire.
         request: The call.
-        flight: Holds the approved arguments.
+        outgoing: Holds the approved arguments.
         seconds: Longest silence of the server; progress counts as a sign of life, up to ten minutes in all. 0 for no limit.
         on_progress: Called for each progress notification.
 
@@ -67,15 +67,15 @@ async def send_call(
             scope.deadline = min(anyio.current_time() + silence, longest)
             on_progress(Progress(progress=progress, total=total, message=message or ""))
 
-        token = current_flight.set(flight)
+        token = current_request.set(outgoing)
         try:
             await client.send_request(request, _ANSWER, progress_callback=progressed)
         except (MCPError, TuiHostError, ValidationError, RuntimeError, ValueError, OSError, ExceptionGroup) as error:
-            raise _lost(error, wire, flight) from error
+            raise _lost(error, wire, outgoing) from error
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise _lost(error, wire, flight) from error
+            raise _lost(error, wire, outgoing) from error
         finally:
-            current_flight.reset(token)
+            current_request.reset(token)
     if scope.cancelled_caught:
         waited = anyio.current_time() - started
         raise ServerError(
@@ -83,7 +83,7 @@ async def send_call(
             wire.server,
             f"raise timeout of servers.{wire.server}",
         )
-    return _output(flight, wire)
+    return _output(outgoing, wire)
 
 
 def call_request(tool: str, arguments_json: bytes) -> Call:
@@ -103,13 +103,13 @@ def call_request(tool: str, arguments_json: bytes) -> Call:
     return mcp_types.ReadResourceRequest(params=mcp_types.ReadResourceRequestParams(uri=uri))
 
 
-def _output(flight: Flight, wire: Wire) -> ToolOutput:
-    if flight.result is None:
+def _output(outgoing: OutgoingRequest, wire: Wire) -> ToolOutput:
+    if outgoing.result is None:
         raise ServerError("the answer was lost; the tool may have run", wire.server)
-    kind = flight.result.get("resultType", "complete")
+    kind = outgoing.result.get("resultType", "complete")
     if kind == "input_required":
         raise ServerError("the server asks for more input, which is not supported yet", wire.server)
-    output = (read_contents if flight.tool == READ else read_output)(flight.result, flight.warning)
+    output = (read_contents if outgoing.tool == READ else read_output)(outgoing.result, outgoing.warning)
     if kind != "complete":
         raise ServerError(f"the result has an unknown type: {kind!r}"[:200], wire.server)
     return output
@@ -123,21 +123,21 @@ def _is_lost(fault: BaseException) -> bool:
     return fault.error.message.startswith("SSE stream ") or (is_object(data) and data.get("tui-host") == "fault")
 
 
-def _lost(error: BaseException, wire: Wire, flight: Flight) -> ServerError:
+def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
     """Explain why there is no result. The model reads the text, so no line of standard error and no secret may appear."""
     fault = innermost(error)
-    if flight.refusal:
-        return ServerError(flight.refusal, wire.server, sent=False)
+    if outgoing.refusal:
+        return ServerError(outgoing.refusal, wire.server, sent=False)
     if wire.is_left:
         return ServerError(
-            "the server was disconnected during the call; the tool may have run", wire.server, sent=flight.is_sent
+            "the server was disconnected during the call; the tool may have run", wire.server, sent=outgoing.is_sent
         )
     if wire.cause:
         words = f"the server {wire.cause} during the call; the tool may have run"
-        return ServerError(words, wire.server, "reconnect it", sent=flight.is_sent)
-    what, remedy = reason_of(fault, answer=flight.answer)
-    if not flight.is_sent:
+        return ServerError(words, wire.server, "reconnect it", sent=outgoing.is_sent)
+    what, remedy = reason_of(fault, answer=outgoing.answer)
+    if not outgoing.is_sent:
         what = f"{what}; nothing was sent"
     elif _is_lost(fault):
         what = f"the answer was lost: {what.rstrip('.')}; the tool may have run"
-    return ServerError(wire.recorder.redactor.text(what), wire.server, remedy, sent=flight.is_sent)
+    return ServerError(wire.recorder.redactor.text(what), wire.server, remedy, sent=outgoing.is_sent)

@@ -24,7 +24,7 @@ from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
 from tui_host.guard.child_process import Command, Process, ending
 from tui_host.guard.guard_client import Guard
-from tui_host.servers.outgoing_request import current_flight, frame_bytes
+from tui_host.servers.outgoing_request import current_request, frame_bytes
 from tui_host.servers.repair import Inbox, Repair
 
 if TYPE_CHECKING:
@@ -97,17 +97,17 @@ class WriteStream:
         """
         if not self.is_open or self.wire.cause:
             raise anyio.ClosedResourceError
-        flight = current_flight.get()
+        outgoing = current_request.get()
         try:
             frame: dict[str, JSON] = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-            data = frame_bytes(frame, flight)
+            data = frame_bytes(frame, outgoing)
         except ServerError as error:
-            if flight is not None:
-                flight.refusal = error.what
+            if outgoing is not None:
+                outgoing.refusal = error.what
             raise
         except ValueError as error:
             raise ServerError(f"the message cannot be written as JSON: {error}") from error
-        self.wire.repair.sending(item.message, flight)
+        self.wire.repair.sending(item.message, outgoing)
         await self.sink(item, data, frame)
 
     async def aclose(self) -> None:

@@ -56,7 +56,7 @@ def kind(value: object) -> str:
     return type(value).__name__
 
 
-def found(value: object, *, hidden: bool = False) -> str:
+def describe_value(value: object, *, hidden: bool = False) -> str:
     """Describe an unexpected value, showing it unless it may be a secret."""
     if isinstance(value, bool):
         return f"found {str(value).lower()}"

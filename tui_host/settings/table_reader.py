@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeGuard, TypeVar
 
 from tui_host.errors import JSON
-from tui_host.settings.mistakes import Report, found, nearest, shown
+from tui_host.settings.mistakes import Report, describe_value, nearest, shown
 from tui_host.settings.schema import REFERENCE, Template
 
 T = TypeVar("T", bound=str)
@@ -98,7 +98,7 @@ class Table:
         listed = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
         self.mistake(
             key,
-            f'found "{shown(value)}", expected {listed}',
+            f'describe_value "{shown(value)}", expected {listed}',
             nearest(value, choices, "write it" if len(choices) == 1 else "write one of them"),
         )
         return default
@@ -108,7 +108,7 @@ class Table:
         value = self._get(key)
         if value is None or isinstance(value, bool):
             return default if value is None else value
-        self.mistake(key, f"{found(value)}, expected true or false", "write true or false, without quotes")
+        self.mistake(key, f"{describe_value(value)}, expected true or false", "write true or false, without quotes")
         return default
 
     def number(self, key: str, default: float, *, zero: bool) -> float:
@@ -117,10 +117,10 @@ class Table:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.mistake(key, f"{found(value)}, expected a number", f"write a number, such as {default:g}")
+            self.mistake(key, f"{describe_value(value)}, expected a number", f"write a number, such as {default:g}")
         elif not 0 <= value <= LONGEST_SECONDS or (value == 0 and not zero):
             least = "0 or more" if zero else "more than 0"
-            self.mistake(key, f"{found(value)}, expected {least}", f"write a number, such as {default:g}")
+            self.mistake(key, f"{describe_value(value)}, expected {least}", f"write a number, such as {default:g}")
         else:
             return float(value)
         return default
@@ -132,7 +132,9 @@ class Table:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LONGEST_SECONDS:
             self.mistake(
-                key, f"{found(value)}, expected an integer, {least} or more", f"write an integer, such as {default}"
+                key,
+                f"{describe_value(value)}, expected an integer, {least} or more",
+                f"write an integer, such as {default}",
             )
             return default
         return value
@@ -156,7 +158,9 @@ class Table:
         if value is None:
             return ()
         if not is_array(value):
-            self.mistake(key, f"{found(value, hidden=True)}, expected an array of text", 'write ["one", "two"]')
+            self.mistake(
+                key, f"{describe_value(value, hidden=True)}, expected an array of text", 'write ["one", "two"]'
+            )
             return ()
         read = [self._text(f"{self.where(key)}[{index}]", item, hidden=False) for index, item in enumerate(value)]
         return tuple(item for item in read if item is not None)
@@ -189,7 +193,9 @@ class Table:
         if value is None:
             return None
         if not is_table(value):
-            self.mistake(key, f"{found(value, hidden=True)}, expected a table", f"write it under [{self._path(key)}]")
+            self.mistake(
+                key, f"{describe_value(value, hidden=True)}, expected a table", f"write it under [{self._path(key)}]"
+            )
             return None
         return Table(value, file=self.file, path=self._path(key), report=self.report)
 
@@ -198,13 +204,15 @@ class Table:
         value = self._get(key)
         items = value if is_array(value) else []
         if value is not None and not is_array(value):
-            self.mistake(key, f"{found(value, hidden=True)}, expected an array of tables", f"write [[{key}]]")
+            self.mistake(key, f"{describe_value(value, hidden=True)}, expected an array of tables", f"write [[{key}]]")
         for number, item in enumerate(items, 1):
             path = f"{self._path(key)} #{number}"
             if is_table(item):
                 yield Table(item, file=self.file, path=path, report=self.report)
             else:
-                self.report.mistake(f"{found(item)}, expected a table", f"{self.file}: {path}", f"write [[{key}]]")
+                self.report.mistake(
+                    f"{describe_value(item)}, expected a table", f"{self.file}: {path}", f"write [[{key}]]"
+                )
 
     def names(self) -> tuple[str, ...]:
         """Return all keys, for user-chosen names; none counts as unknown."""
@@ -227,7 +235,7 @@ class Table:
 
     def _text(self, where: str, value: object, *, hidden: bool) -> str | None:
         if not isinstance(value, str):
-            self.report.mistake(f"{found(value, hidden=hidden)}, expected text", where, "write it in quotes")
+            self.report.mistake(f"{describe_value(value, hidden=hidden)}, expected text", where, "write it in quotes")
             return None
         if "\0" in value:
             self.report.mistake("a NUL character in the text", where, "remove it")
@@ -245,7 +253,7 @@ class Table:
             return None
         converted = convert(value) if isinstance(value, str) else None
         if converted is None:
-            self.mistake(key, f"{found(value)}, expected {what}", f"write it in quotes, like {examples}")
+            self.mistake(key, f"{describe_value(value)}, expected {what}", f"write it in quotes, like {examples}")
         return converted
 
 
@@ -257,13 +265,13 @@ def _json(value: object, depth: int = 0) -> JSON:
     if depth > DEEPEST:
         raise ValueError(f"more than {DEEPEST} levels of tables or arrays")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{found(value)}, which JSON does not have")
+        raise ValueError(f"{describe_value(value)}, which JSON does not have")
     if isinstance(value, int) and abs(value) >= 2**63:
-        raise ValueError("found a number of more than 64 bits")
+        raise ValueError("describe_value a number of more than 64 bits")
     if isinstance(value, (bool, int, float, str)):
         return value
     if is_array(value):
         return [_json(item, depth + 1) for item in value]
     if is_table(value):
         return {name: _json(item, depth + 1) for name, item in value.items()}
-    raise ValueError(f"{found(value)}, which JSON does not have")
+    raise ValueError(f"{describe_value(value)}, which JSON does not have")
