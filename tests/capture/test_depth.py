@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.capture.json.depth import DEPTH, is_deeper
+from tui_host.capture.json.reading import DEPTH, is_deeper
 from tui_host.errors import JSON
 
 VALUES = st.recursive(

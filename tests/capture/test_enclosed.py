@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from tui_host.capture.json.brackets import TEXT, Enclosed
+from tui_host.capture.redact.body_fields import TEXT, Brackets
 
 WHOLE = re.compile(rb'(a?\[)((?:[^"\[\]]|' + TEXT + rb")*)\]", re.DOTALL)
 
 
 def test_it_finds_what_a_pattern_finds_that_looks_at_all_anew_from_each_beginning() -> None:
-    enclosed = Enclosed(rb"a?\[", b"[]")
+    enclosed = Brackets(rb"a?\[", b"[]")
     for pieces in product((b"[", b"]", b'"', b"\\", b"a"), repeat=7):
         data = b"".join(pieces)
         found: list[tuple[bytes, bytes]] = []

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.capture.codings import coded
 from tests.capture.wires import Kept
-from tui_host.capture.content_codings import CodingError, coded, decoder, encoding_of
+from tui_host.capture.content_codings import CodingError, decoder, encoding_of
 from tui_host.capture.http.exchange import Exchange, fold_exchanges
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.http.observer import Observer

@@ -7,11 +7,9 @@ import json
 import pytest
 
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.redact.body_buffer import LIMIT
-from tui_host.capture.redact.login_bodies import is_login, without_credentials
-from tui_host.capture.redact.login_forms import without_tokens
+from tui_host.capture.redact.login_bodies import without_tokens
+from tui_host.capture.redact.login_exchanges import LIMIT, AnswerStream, is_login, tells_token, without_credentials
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.redact.token_answers import AnswerStream, tells_token
 from tui_host.errors import JSON
 
 

@@ -10,8 +10,8 @@ import pytest
 from tests.capture.drafts import everything_in
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact.known_secrets import LEARNED_MOST
-from tui_host.capture.redact.login_bodies import without_credentials
+from tui_host.capture.redact.by_value import LEARNED_MOST
+from tui_host.capture.redact.login_exchanges import without_credentials
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.pending_records import AT_ONCE, Slot, finish_all
 from tui_host.capture.store.store import Store

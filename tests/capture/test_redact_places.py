@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.redact.bodies_by_place import without_keys
-from tui_host.capture.redact.login_forms import without_tokens
+from tui_host.capture.redact.by_place import without_keys
+from tui_host.capture.redact.login_bodies import without_tokens
 from tui_host.capture.redact.redaction import Redactor
 
 KEY = "sk-others-0123456789-abcdef"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.redact.bodies_by_place import without_keys
+from tui_host.capture.redact.by_place import without_keys
 from tui_host.capture.redact.redaction import Redactor
 
 KEY = "sk-0a1b2c3d4e5f60718293"

@@ -170,7 +170,9 @@ def test_on_a_terminal_each_call_is_asked_and_the_reason_is_told_to_the_model(
         shown_later = place.run("sessions", "show", "last").text
     shown = ended.text.replace("\r\n", "\n")
     assert ended.code == 3
-    assert 'Approve good.echo? (1 of 3)\n  | {\n  |   "a": 1\n  | }\n  the server says: The tool echo.\n' in shown
+    assert (
+        'Approve good.echo? (1 of 3)\n  | {\n  |   "a": 1\n  | }\n  described by the server: The tool echo.\n' in shown
+    )
     assert shown.rstrip().endswith("so be it")
     first, second, third = told(place)
     assert first == '{"a":1}'

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 
 from tests.capture.kept_forms import GOLDEN, SESSION, restore
 from tests.cli.desk import KEY, Desk, desk, server
-from tests.cli.program import Programs
+from tests.cli.program import Ended, Programs
 from tests.cli.provider import asks, text
 from tests.infer.kept import keep_story
 from tui_host.capture.session_summary import foreign_session
@@ -233,30 +233,53 @@ def test_show_says_no_empty_answer_and_tells_an_item_that_cannot_be_read_in_its_
     assert "Model:" not in shown.text
 
 
-def test_of_a_tap_the_story_that_it_is_part_of_is_shown_and_taken_away(program: Programs, tmp_path: Path) -> None:
+def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(
+    program: Programs, tmp_path: Path
+) -> None:
     keep_story(tmp_path)
-    place = ("--data-dir", tmp_path / "data")
-    rows = program.run("sessions", "list", *place).text.splitlines()[1:]
+
+    def run(*words: str) -> Ended:
+        return program.run("sessions", *words, "--data-dir", tmp_path / "data")
+
+    def listed() -> list[Mapping[str, JSON]]:
+        sessions = run("list", "--json").json["sessions"]
+        assert isinstance(sessions, list)
+        return [session for session in sessions if isinstance(session, Mapping)]
+
+    rows = run("list").text.splitlines()[1:]
     assert [re.sub(r"\S+  \S+ \S+  ", "", re.sub(" {3,}", "  ", row.strip()), count=1) for row in rows] == [
         "2 requests, 6 frames  tap  example/deepseek-chat  cline  Cline: what is one and two? (tap llm example, tap stdio math)",
         "2 requests  tap  example/deepseek-chat  cline  Cline: what is one and two? (tap llm example)",
         "6 frames  tap  Cline: tap stdio math",
     ]
-    first, *taps = (row.split()[0] for row in rows)
-    assert first == taps[0]
-    listed = program.run("sessions", "list", "--json", *place).json["sessions"]
-    assert isinstance(listed, list)
-    assert [each["hosts"] for each in listed if isinstance(each, dict)] == [["Cline"]] * 2
-    words = program.run("sessions", "show", "last", *place).text
-    assert "Cline: what is one and two? (tap llm example, tap stdio math)\n" in words
+    story, model, server = (row.split()[0] for row in rows)
+    (entry,) = listed()
+    assert (entry["id"], entry["taps"], entry["hosts"]) == (story, [model, server], ["Cline"])
+    words = run("show", "last").text
+    assert (
+        f"(tap llm example, tap stdio math)\n{story} · example/deepseek-chat · cline · 1 turn · 2 requests, 6" in words
+    )
+    assert f"\n2 taps: {model}, {server}\n" in words
     assert "\nUser: what is one and two?\n" in words
-    assert " · example/deepseek-chat · cline · 1 turn · 2 requests, 6 frames\n2 taps: " in words
-    assert 'Tool call: math.add {"a": 1, "b": 2}\n  decided in its own host · inferred\n  3\n' in words
-    whole, alone = (program.run("sessions", "export", "last", *more, *place).out for more in ((), ("--alone",)))
-    assert [text.count(b'"kind":"link"') > 0 for text in (whole, alone)] == [True, False]
-    assert whole.count(b'"wire":"mcp"') + whole.count(b'"wire":"llm"') > alone.count(b"\n")
-    gone = program.run("sessions", "delete", first, *place)
-    assert f"what else tells its story stays: {taps[1]}" in gone.err
+    assert 'Tool call: math.add {"a": 1, "b": 2}\n  ' in words
+    whole, *halves = (run("export", name).out for name in (story, model, server))
+    counts = [sum(b'"kind":"link"' not in line for line in data.splitlines()[1:]) for data in (whole, *halves)]
+    assert counts[0] == counts[1] + counts[2]
+    assert b'"wire":"llm"' not in halves[1]
+
+    parted = run("part", server, "--json").json
+    assert parted["taps"] == [server]
+    assert sorted(str(session["taps"]) for session in listed()) == sorted((f"['{model}']", f"['{server}']"))
+    again = run("part", server)
+    assert (again.code, again.err.count("\n")) == (1, 1)
+    joined = run("join", model, server)
+    assert joined.text == f"{story}  2 taps: {model}, {server}\n"
+    assert [session["id"] for session in listed()] == [story]
+    alone = run("delete", server)
+    assert (alone.code, alone.err) == (0, f"tui-host: {server}: the other taps of its story stay: {model}\n")
+    assert [session["id"] for session in listed()] == [story]
+    gone = run("delete", story, "--json")
+    assert (gone.code, gone.json, listed()) == (0, {"deleted": [story]}, [])
 
 
 def test_a_beginning_or_last_names_a_session_too(kept: Kept) -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_host.demo.model.brain.expression import (
@@ -84,6 +84,7 @@ def _by_python(text: str) -> Fraction | None:
     return result.value
 
 
+@settings(max_examples=15)
 @given(_expressions())
 def test_an_expression_means_what_it_means_to_python(text: str) -> None:
     tree = parse(text)
@@ -98,6 +99,7 @@ def test_an_expression_means_what_it_means_to_python(text: str) -> None:
         assert _value(tree) == expected
 
 
+@settings(max_examples=15)
 @given(_expressions())
 def test_an_expression_written_for_a_person_means_the_same(text: str) -> None:
     tree = parse(text)
@@ -110,6 +112,7 @@ def test_an_expression_written_for_a_person_means_the_same(text: str) -> None:
         assert again == tree
 
 
+@settings(max_examples=15)
 @given(st.text(max_size=200))
 def test_any_text_is_an_expression_or_is_not(text: str) -> None:
     tree = find_expression(text)
@@ -167,6 +170,7 @@ def test_too_long_an_expression_is_not_taken_up() -> None:
     assert find_expression("((2^10)^10)^10") is None
 
 
+@settings(max_examples=15)
 @given(st.decimals(allow_nan=False, allow_infinity=False))
 def test_a_number_keeps_its_value_as_json(value: Decimal) -> None:
     assert Decimal(number_text(value)) == value

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_host.demo.model.plan import AskedCall, CallBegun, CallEnded, Ended, Fragment, Plan, Said, Thought, pieces
 from tui_host.demo.model.token_estimate import estimate
 
 
+@settings(max_examples=15)
 @given(st.text(), st.text(), st.lists(st.text(), max_size=3))
 def test_the_pieces_of_a_plan_are_the_plan(thinking: str, text: str, arguments: list[str]) -> None:
     calls = tuple(AskedCall(name=f"tool{index}", arguments=given) for index, given in enumerate(arguments))

@@ -81,7 +81,7 @@ def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(ends
 @pytest.mark.parametrize(
     ("says_which", "words"),
     [
-        (True, {"decided in its own host"}),
+        (True, {"approved by its host, not here"}),
         (False, {"doubtful which of math #1, math #2 carried it: not joined"}),
     ],
 )

@@ -55,7 +55,7 @@ async def test_what_is_no_model_server_is_left_out(pieces: list[bytes]) -> None:
 
 
 async def test_a_server_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_host.llm.probe._SECONDS", 2)  # a busy machine takes longer than a start has time for
+    monkeypatch.setattr("tui_host.llm.probe._SECONDS", 1)  # a busy machine takes longer than a start has time for
 
     async def script(stream: ByteStream) -> None:
         await stream.receive()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.capture.captured import ASK, CHAT, MODEL, PIECE, TELL, WHOLE, WIRES, archive, entry, seen, told
 from tui_host.capture.http.exchange_end import read_ending
-from tui_host.capture.json.elements import BrokenError, elements, members, value_end
 from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.scan import BrokenError, elements, members, value_end
 from tui_host.capture.record import MISSING
 from tui_host.errors import JSON
 from tui_host.opening import File, read

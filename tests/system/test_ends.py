@@ -38,9 +38,7 @@ def after_the_screen(terminal: Terminal) -> str:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)],
-    ids=["term", "hup", "int"],
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)], ids=["term", "hup", "int"]
 )
 def test_a_signal_ends_it_with_its_code_and_puts_the_terminal_back(tmp_path: Path, number: int, code: int) -> None:
     with program(tmp_path) as terminal:
@@ -129,7 +127,7 @@ def test_where_no_shell_could_bring_it_back_it_is_not_suspended(tmp_path: Path) 
     with program(tmp_path) as terminal:
         terminal.until_shown("Ask anything", "ctrl+q quit")
         terminal.type("/suspend\r")
-        terminal.until_shown("no shell waits here")
+        terminal.until_shown("was not started from a shell")
         assert not terminal.is_stopped()
 
 

@@ -98,7 +98,7 @@ def test_what_was_read_stays_on_the_screen_when_the_rest_cannot_be(tmp_path: Pat
         what = "seq does not grow" if how == "a bad line" else "the process that reads it has ended"
         terminal.until_shown("own.jsonl", what, "tools/call #")
         terminal.until(lambda: "reading own.jsonl" not in terminal.screen.text)
-        terminal.until(lambda: "no chat stands in it" not in terminal.screen.text and what in chat_of(terminal))
+        terminal.until(lambda: "This capture has no chat" not in terminal.screen.text and what in chat_of(terminal))
         terminal.type("\x11")
         assert terminal.ended() == 1
         assert terminal.is_restored()

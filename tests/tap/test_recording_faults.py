@@ -22,13 +22,12 @@ from tui_host.capture.store.database_file import doubt
 from tui_host.capture.store.schema_version import ELSEWHERE
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.store_faults import reason_of
-from tui_host.tap.recording.log_writer import Log
-from tui_host.tap.recording.record_log import JsonLines
+from tui_host.tap.recording.record_log import JsonLines, Log
 from tui_host.tap.recording.tap_session import TapRecording
 
 
 class Tap:
-    """What one records, and what it tells."""
+    """What one records, and what it reports."""
 
     def __init__(self, folder: Path, log: Log | None = None, *, log_patience: float = 5.0) -> None:
         self.told: list[str] = []

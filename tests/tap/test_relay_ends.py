@@ -19,8 +19,8 @@ from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.http.llm_tap import OneObserver
-from tui_host.tap.recording.exchange_records import Exchanges, Later
-from tui_host.tap.report_kinds import ASKED, CHUNK, REQUEST, RESPONSE, SENT, lost
+from tui_host.tap.recording.channel_write import ASKED, CHUNK, REQUEST, RESPONSE, SENT, lost
+from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
@@ -75,7 +75,7 @@ async def test_clients_that_go_before_they_are_refused_end_nothing_but_themselve
     assert not [words for words in relay.told if "mistake" in words or "broken off" in words]
     assert (
         sum("answered 502 by the tap itself" in words for words in relay.told) == 6
-    )  # the command tells the same words once
+    )  # the command reports the same words once
 
 
 async def test_a_client_that_goes_while_it_is_still_sending_takes_the_upstreams_connection_with_it() -> None:
@@ -218,22 +218,6 @@ async def test_a_client_that_says_no_more_in_the_middle_of_its_request_hears_wha
         await client.send_eof()
         with anyio.fail_after(20):
             assert (await rest_of(client)).endswith(b"short")
-
-
-async def test_a_server_that_has_waited_long_enough_says_so_to_the_client() -> None:
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(answer(b"first"))
-        await heard.wait()
-        await stream.send(answer(b"too late", status=b"408 Request Timeout"))
-
-    heard = anyio.Event()
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
-        await until_has(client, b"first")
-        heard.set()
-        with anyio.fail_after(20):
-            assert (await rest_of(client)).startswith(b"HTTP/1.1 408 ")
 
 
 async def test_a_client_that_resets_resets_the_upstream() -> None:
@@ -466,9 +450,9 @@ async def test_a_client_that_goes_while_something_passes_by_itself_takes_the_ups
 
 def test_after_a_gap_nothing_more_of_a_body_is_kept_and_what_was_on_its_way_at_the_end_is_told_so() -> None:
     recorder = Recorder(None, Redactor(), capture="c", kind="tap")
-    later = Later(recorder)
+    later = TimedRecorder(recorder)
     faults: list[str] = []
-    exchanges = Exchanges(later, OneObserver(later, "peer"), PLACE, faults.append)
+    exchanges = ExchangeRecords(later, OneObserver(later, "peer"), PLACE, faults.append)
     head = b"http://127.0.0.1:1\nPOST /v1 HTTP/1.1\r\nHost: a\r\n\r\n"
     items = [(REQUEST, head), (SENT, b"ab"), (lost(SENT), b"5"), (SENT, b"c"), (ASKED, b""), (RESPONSE, HEAD + b"\r\n")]
     items += [(CHUNK, b"one"), (lost(CHUNK), b"100"), (CHUNK, b"two")]

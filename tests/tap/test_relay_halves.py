@@ -8,31 +8,6 @@ import pytest
 from tests.tap.relaying import Kept, answer, ending, peer, relaying, request, rest_of, until, until_has
 
 
-async def test_what_a_server_says_when_it_has_waited_long_enough_may_come_in_pieces() -> None:
-    said = answer(b"too late", status=b"408 Request Timeout")
-    pieces = [said[:9], said[9:30], said[30:-3], said[-3:]]
-
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(answer(b"first"))
-        for piece, heard in zip(pieces, turns, strict=True):
-            await heard.wait()
-            await stream.send(piece)
-
-    turns = [anyio.Event() for _ in pieces]
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
-        await until_has(client, b"first")
-        turns[0].set()
-        turns[1].set()
-        assert await until_has(client, said[:30]) == said[:30]
-        turns[2].set()
-        assert await until_has(client, said[30:-3]) == said[30:-3]
-        turns[3].set()
-        with anyio.fail_after(20):
-            assert await rest_of(client) == said[-3:]
-
-
 @pytest.mark.parametrize("way", ["closed", "reset"])
 @pytest.mark.parametrize("half", [b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 1"])
 async def test_half_a_head_is_left_to_the_client(half: bytes, way: str) -> None:

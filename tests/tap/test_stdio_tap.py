@@ -268,7 +268,7 @@ def stoppable() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in /proc who is stopped")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports in /proc who is stopped")
 @pytest.mark.usefixtures("stoppable")
 def test_what_stops_the_tap_stops_the_server_and_both_go_on_together(tmp_path: Path) -> None:
     process = start(tap(tmp_path, *PYTHON, "import os\nos.write(1, b'%d\\n' % os.getpid())\nos.read(0, 1)"))

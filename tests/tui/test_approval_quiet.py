@@ -9,16 +9,7 @@ import pytest
 from textual import events
 from textual.content import Content
 
-from tests.tui.asking import (
-    Asking,
-    armed,
-    armed_or_writing,
-    at_once,
-    decide,
-    question,
-    text,
-    verdict,
-)
+from tests.tui.asking import Asking, armed, armed_or_writing, at_once, decide, question, text, verdict
 from tui_host.tui.widgets.approval import approval_words as words
 from tui_host.tui.widgets.approval.approval_words import readiness
 from tui_host.tui.widgets.approval.quiet_period import Quiet
@@ -61,9 +52,9 @@ async def test_a_key_that_came_too_early_is_told_until_another_one_counts(monkey
         assert "too early" not in text(app)
         await at_once(pilot, app, "y", "y")
         assert (verdict(first), second.open) == ("approved", True)
-        assert [each for each in told if each.startswith("too early: y was ignored, wait")]
+        assert [each for each in told if each.startswith("y came too early and was ignored; wait")]
         with anyio.fail_after(20):
-            while "ready, too early: y was ignored" not in text(app):
+            while "y came too early and was ignored; press it again" not in text(app):
                 await pilot.pause(0.02)
         other, early = events.Key("p", "p"), events.Key("escape", None)  # one right after the other
         app.post_message(other)
@@ -71,7 +62,7 @@ async def test_a_key_that_came_too_early_is_told_until_another_one_counts(monkey
         assert "too early" not in text(app)
         app.post_message(early)
         await pilot.pause()
-        assert "too early: esc was ignored" in text(app)
+        assert "esc came too early and was ignored" in text(app)
 
 
 async def test_each_question_has_a_quiet_period_of_its_own() -> None:
@@ -128,7 +119,7 @@ async def test_tab_looks_around_where_keys_decide_nothing_and_coming_back_starts
         await pilot.press("y", "A", "n", "r", "e")
         await pilot.pause()
         assert asked.open
-        assert "tab comes back" in text(app)
+        assert "tab goes back" in text(app)
         await at_once(pilot, app, "tab", "y")
         assert asked.open
         await decide(pilot, app, "y")

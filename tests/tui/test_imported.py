@@ -76,7 +76,7 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         await app.type("two")
         await app.until(lambda: "one.log" not in app.text)
         await app.press("enter")
-        await app.until_shown("no chat stands in it", "tools/call #1")
+        await app.until_shown("This capture has no chat", "tools/call #1")
 
 
 async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_has_been(tmp_path: Path) -> None:
@@ -211,6 +211,6 @@ async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last
         assert "From a file, read only." in text
         assert not [
             words
-            for words in ("Ask anything", "Nothing on the wire", "no chat stands", EMPTY_KEPT, "Each number")
+            for words in ("Ask anything", "Nothing sent yet", "This capture has no chat", EMPTY_KEPT, "Press a number")
             if words in text
         ]

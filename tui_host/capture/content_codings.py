@@ -7,8 +7,6 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from tui_host.capture.zstd import compress
-
 LIMIT = 64 << 20
 """Bytes that one body may decode to."""
 RATIO = 200
@@ -16,9 +14,6 @@ RATIO = 200
 HARMLESS = 1 << 20
 MOST = 4
 """Codings that one body may have, one over the other: each takes memory before a byte has come."""
-
-_BROTLI_QUALITY = 5
-"""The library's own, 11, takes a hundred times as long."""
 
 
 class CodingError(ValueError):
@@ -59,27 +54,6 @@ def encoding_of(headers: Iterable[tuple[str, str]]) -> str | None:
     """The codings that all `Content-Encoding` fields of a head name together, None for none. Source: RFC 9110, sections 5.3 and 8.4."""
     named = ",".join(value for name, value in headers if name.lower() == "content-encoding")
     return ", ".join(codings_of(named)) or None
-
-
-def coded(data: bytes, encoding: str) -> bytes:
-    """Bytes in the codings of a `Content-Encoding` that `decoder` undoes.
-
-    Raises:
-        CodingError: One of them is none of these.
-    """
-    for coding in codings_of(encoding):
-        match coding:
-            case "gzip" | "x-gzip":
-                data = zlib.compress(data, wbits=31)
-            case "deflate":
-                data = zlib.compress(data)
-            case "br":
-                data = importlib.import_module("brotli").compress(data, quality=_BROTLI_QUALITY)
-            case "zstd":
-                data = compress(data)
-            case other:
-                raise CodingError(f"{other} cannot be made here")
-    return data
 
 
 def codings_of(encoding: str | None) -> list[str]:
@@ -187,8 +161,6 @@ class _Zlib:
 class _BrotliDecompressor(Protocol):
     def process(self, data: bytes, /, output_buffer_limit: int) -> bytes: ...
 
-    def can_accept_more_data(self) -> bool: ...
-
     def is_finished(self) -> bool: ...
 
 
@@ -207,11 +179,15 @@ class _Brotli:
         if self._inner.is_finished():
             self.behind += len(data.lstrip(b"\0"))
         pieces: list[bytes] = []
-        while (data or not self._inner.can_accept_more_data()) and not self._inner.is_finished():
+        while (
+            not self._inner.is_finished()
+        ):  # the library gives out a part at once, and does not say that there is more
             try:
                 piece = self._inner.process(data, output_buffer_limit=self._bound.room())
             except self._broken as error:
                 raise CodingError("the compressed body is broken") from error
+            if not piece and not data:
+                break
             self._bound.given(len(piece))
             pieces.append(piece)
             data = b""

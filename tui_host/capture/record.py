@@ -48,11 +48,30 @@ def value_of(headers: Iterable[tuple[str, str]], name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """A secret that was taken out of a record before it was kept."""
+    """A secret that was taken out of a record before it was kept, or a content coding that was undone for that.
+
+    Attributes:
+        where: The part of the record.
+        name: The secret's name; `was gzip` for a body that is kept decoded.
+        length: How many characters or bytes the secret, or the coded body up to there, has.
+    """
 
     where: Literal["data", "head"]
     name: str
     length: int
+
+    @property
+    def coding(self) -> str:
+        """The content coding that was undone; empty if a secret was taken out."""
+        return self.name[len(_WAS) :] if self.name.startswith(_WAS) else ""
+
+
+_WAS = "was "
+
+
+def decoded_mark(coding: str, length: int) -> Redaction:
+    """Return what marks data that is kept decoded, where so many coded bytes came."""
+    return Redaction(where="data", name=f"{_WAS}{coding}", length=length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

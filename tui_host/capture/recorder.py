@@ -131,12 +131,8 @@ class Recorder:
             if self._slots:
                 self._is_announced = store.put(self)
 
-    def go_on_after(self, seq: int) -> None:
-        """Another process has given the numbers up to this one in the same capture. Before all else."""
-        self._seq = self._visible = self._kept = self._shed = self._taken = self._evicted = seq
-
     def found_kept(self, seq: int) -> None:
-        """Records up to this number are in the store already: another process gave them the same numbers. Before `keep_in`."""
+        """Records up to this number are in the store already: through the log of a file that was replaced. Before `keep_in`."""
         with self._lock:
             self._taken = self._kept = max(self._kept, min(seq, self._seq))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from tui_host.capture.json.depth import DEPTH, is_deeper
+from tui_host.capture.json.reading import DEPTH, is_deeper
 from tui_host.errors import JSON, TuiHostError
 
 LIMIT = 4 << 20

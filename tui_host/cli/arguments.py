@@ -63,7 +63,6 @@ class Arguments:
     repeat: int = 1
     no_record: bool = False
     format: str = "jsonl"
-    alone: bool = False
     output: Path | None = None
     older_than: float | None = None
     max: int | None = None
@@ -262,6 +261,9 @@ def _files(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
+_NAMES = "an id, the beginning of one, or «last»: a story's id names all of its taps, a tap's id that tap alone"
+
+
 def _add_sessions(add: AddParser) -> None:
     sessions = add(
         "sessions",
@@ -273,7 +275,7 @@ def _add_sessions(add: AddParser) -> None:
     listed = actions.add_parser(
         "list",
         help="list all sessions, newest first",
-        description="List all sessions, newest first. Taps of one story are listed together.",
+        description="List all sessions, newest first. Taps of one host that form a story are listed below it.",
     )
     shown = actions.add_parser("show", help="print the conversation", description="Print a session's conversation.")
     exported = actions.add_parser(
@@ -281,7 +283,19 @@ def _add_sessions(add: AddParser) -> None:
         help="export the records or the conversation",
         description="Export a session's records (jsonl) or its conversation (markdown).",
     )
-    deleted = actions.add_parser("delete", help="delete sessions for good", description="Delete sessions for good.")
+    joined = actions.add_parser(
+        "join",
+        help="join two stories",
+        description="Join two stories of taps that did not overlap in time, or whose hosts have different names.",
+    )
+    parted = actions.add_parser(
+        "part", help="take a tap out of its story", description="Take a tap out of its story, to be a story of its own."
+    )
+    deleted = actions.add_parser(
+        "delete",
+        help="delete sessions for good",
+        description="Delete sessions for good. A story is deleted with all of its taps.",
+    )
     imported = actions.add_parser(
         "import", help="store files captured elsewhere", description="Store files captured elsewhere as a session."
     )
@@ -294,23 +308,14 @@ def _add_sessions(add: AddParser) -> None:
         help="delete old sessions",
         description="Delete for good what exceeds the limits keep and max of [store], or the limits given here; oldest first, never a session in use.",
     )
-    for action in (listed, shown, exported, deleted, pruned):
+    for action in (listed, shown, exported, joined, parted, deleted, pruned):
         common(action)
-    for action in (listed, shown, deleted, pruned):
+    for action in (listed, shown, joined, parted, deleted, pruned):
         json_too(action)
-    for action in (shown, exported):
-        action.add_argument(
-            "words",
-            nargs=1,
-            metavar="ID",
-            help="an id, the beginning of an id, or «last»: the session changed or imported last",
-        )
-    exported.add_argument(
-        "--alone",
-        action="store_true",
-        help="of a tap only its own records, as they came; else the whole story: all taps of its time and host, calls joined",
-    )
-    deleted.add_argument("words", nargs="+", metavar="ID", help="ids, beginnings of ids, or «last»")
+    for action in (shown, exported, parted):
+        action.add_argument("words", nargs=1, metavar="ID", help=_NAMES)
+    joined.add_argument("words", nargs=2, metavar="ID", help=_NAMES)
+    deleted.add_argument("words", nargs="+", metavar="ID", help=_NAMES)
     pruned.add_argument(
         "--older-than", type=_duration, metavar="TIME", help="delete sessions unchanged for this long, such as 90d"
     )

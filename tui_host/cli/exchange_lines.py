@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from tui_host.capture.content_codings import CodingError, Decoder, decoder
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.http.http_frames import is_rpc
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import BY_THE_TAP, TAP, Head, Record, lasted
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import decode
@@ -84,7 +84,8 @@ class Exchange:
         try:
             self._decoder = self._decoder or decoder(encoding)
             if not self.coding and (self.status >= 400 or self.asking is None) and len(self.said) < LOOKED_AT:
-                self.said += self._decoder.feed(record.draft.data)[: LOOKED_AT - len(self.said)]
+                plain = self._decoder.feed(record.draft.data) if encoding is not None else record.draft.data
+                self.said += plain[: LOOKED_AT - len(self.said)]
         except CodingError:
             self.coding = encoding or ""
 

@@ -1,4 +1,4 @@
-"""`sessions`: what was recorded, listed, shown, exported, deleted."""
+"""The command `sessions`: list, show, export, join, part and delete what was recorded."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,13 @@ from tui_host.capture.store.deletion import set_aside_beside
 from tui_host.capture.store.retention import Limits, prune
 from tui_host.capture.store.schema_version import OlderFormError
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.tap_summary import NOTHING, passed_in_all
+from tui_host.capture.store.tap_summary import passed
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics
 from tui_host.cli import standard_output as output
-from tui_host.cli.session_list import Listed, counted, in_words, listing, sessions_of
+from tui_host.cli.session_list import Listed, counted, listing, story_line
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
-from tui_host.infer.taps.stories import Known, story_with
+from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.whole_story import Whole
 from tui_host.settings.paths import DATABASE
 
@@ -39,7 +40,8 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
     path = settings.data_dir / DATABASE
     if arguments.action == "import":
         return _import(path, arguments, settings)
-    with _opened(path, settings, write=arguments.action in {"delete", "prune"} and not arguments.dry_run) as store:
+    write = arguments.action in {"delete", "prune", "join", "part"} and not arguments.dry_run
+    with _opened(path, settings, write=write) as store:
         for notice in (*settings.notices, *(store.notices if store is not None else ())):
             diagnostics.tell(notice)
         if arguments.action == "list":
@@ -54,6 +56,8 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
                 _export(store, arguments)
             case "prune":
                 _prune(store, arguments, settings)
+            case "join" | "part":
+                _link(store, arguments)
             case _:
                 return _delete(store, arguments)
     return diagnostics.DONE
@@ -94,11 +98,11 @@ def _info(info: SessionInfo) -> dict[str, JSON]:
 def _list(store: Store | None, *, as_json: bool) -> None:
     listed: Sequence[Listed] = () if store is None else listing(store)
     if as_json:
-        output.value({"sessions": [{**_info(each.info), **_tapped(each)} for each in sessions_of(listed)]})
+        output.value({"sessions": [{**_info(line.info), **_tapped(line)} for line in listed]})
     elif not listed:
         diagnostics.tell("no session has been recorded here yet")
     else:
-        rows = [row for each in listed for row in (_row(each), *(_row(tap, "  ") for tap in each.taps))]
+        rows = [row for line in listed for row in (_row(line), *(_row(half, "  ") for half in line.halves))]
         output.table([("ID", "UPDATED", "LENGTH", "SOURCE", "MODEL", "PROTOCOL", "TITLE"), *rows])
 
 
@@ -109,17 +113,13 @@ def _row(listed: Listed, indent: str = "") -> tuple[str, ...]:
     return f"{indent}{info.id}", when, listed.length, source, info.model, info.protocol, info.title
 
 
-def _tapped(listed: Listed) -> dict[str, JSON]:
-    """What only a tap has."""
-    if not listed.story:
+def _tapped(line: Listed) -> dict[str, JSON]:
+    """Give the members that only stories of taps have."""
+    story = line.story
+    if story is None:
         return {}
-    passed = listed.passed
-    return {
-        "hosts": list(listed.hosts),
-        "exchanges": passed.exchanges,
-        "frames": passed.frames,
-        "story": listed.story,
-    }
+    counts = {"exchanges": line.passed.exchanges, "frames": line.passed.frames}
+    return {"hosts": list(story.hosts), **counts, "taps": [tap.id for tap in story.taps]}
 
 
 def _local(time_ns: int) -> str:
@@ -127,20 +127,18 @@ def _local(time_ns: int) -> str:
 
 
 def _show(store: Store, arguments: Arguments) -> None:
-    info, source = _chosen(store, arguments)
+    line, source = _chosen(store, arguments)
+    info, story = line.info, line.story
     items = [_read(text) for text in source.session_items(info.id)]
-    taps = [tap.id for tap in source.taps] if isinstance(source, Whole) else []
-    counts = passed_in_all(store, taps) if taps else NOTHING
     if arguments.json:
-        more: dict[str, JSON] = {"exchanges": counts.exchanges, "frames": counts.frames, "taps": [*taps]}
-        output.value({"session": {**_info(info), **(more if taps else {})}, "items": items})
+        output.value({"session": {**_info(info), **_tapped(line)}, "items": items})
         return
-    turns = counted(info.turns, "turn") if info.turns or not taps else ""
-    told = (info.id, info.model, info.protocol, turns, in_words(counts, live=info.live) if taps else "")
-    words = [f"{info.title}\n{' · '.join(filter(None, (*told, 'live' * info.live)))}"]
-    if len(taps) > 1:
-        words[0] += f"\n{len(taps)} taps: {', '.join(taps)}"
-    if taps and not items:
+    turns = counted(info.turns, "turn") if info.turns or story is None else ""
+    figures = (info.id, info.model, info.protocol, turns, "" if story is None else line.length)
+    words = [f"{info.title}\n{' · '.join(filter(None, (*figures, 'live' * info.live)))}"]
+    if line.halves:
+        words[0] += f"\n{len(line.halves)} taps: {', '.join(half.info.id for half in line.halves)}"
+    if story is not None and not items:
         words.append("No conversation was tapped: what passed is in the inspector, and in `sessions export`.")
     words += ["\n".join(_item_words(item, info.user)) for item in items if isinstance(item, dict)]
     output.text(visible("\n\n".join(filter(None, words))))
@@ -154,13 +152,13 @@ def _read(text: str) -> JSON:
     return value
 
 
-def _chosen(store: Store, arguments: Arguments) -> tuple[SessionInfo, Exported]:
-    """The session that is named, and what has its chat and records: of a tap the story that it is part of."""
-    info = store.find_session(arguments.words[0])
-    if info.source != "tap" or arguments.alone:
-        return info, store
-    whole = Whole(store, story_with(store, info.id, {}), store.redactor.text)
-    return whole.info, whole
+def _chosen(store: Store, arguments: Arguments) -> tuple[Listed, Exported]:
+    """Find what is named; a story or a tap comes with its calls joined."""
+    found = Stories(store).find(arguments.words[0])
+    if not isinstance(found, TapStory):
+        return Listed(info=found), store
+    whole = Whole(store, found, store.redactor.text)
+    return replace(story_line(found, passed(store)), info=whole.info), whole
 
 
 def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
@@ -184,8 +182,8 @@ def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
 
 
 def _export(store: Store, arguments: Arguments) -> None:
-    info, source = _chosen(store, arguments)
-    pieces = EXPORTS[arguments.format](source, info)
+    line, source = _chosen(store, arguments)
+    pieces = EXPORTS[arguments.format](source, line.info)
     if arguments.output is None or str(arguments.output) == "-":
         output.raw(pieces)
     elif store.owns(arguments.output):
@@ -224,32 +222,58 @@ def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
     return diagnostics.DONE
 
 
+def _link(store: Store, arguments: Arguments) -> None:
+    """Join two stories, or part a tap from its story, and tell what the story consists of then."""
+    stories = Stories(store)
+    story = stories.join(*arguments.words) if arguments.action == "join" else stories.part(*arguments.words)
+    taps = [tap.id for tap in story.taps]
+    if arguments.json:
+        output.value({"id": story.id, "taps": [*taps]})
+    else:
+        output.text(f"{story.id}  {counted(len(taps), 'tap')}: {', '.join(taps)}")
+
+
 def _delete(store: Store, arguments: Arguments) -> int:
-    """Remove each; one that cannot be removed is told, and the others go all the same."""
-    found = {info.id: info for info in map(store.find_session, arguments.words)}
-    deleted: list[JSON] = []
-    known: Known = {}
-    for info in found.values():
-        others = [] if info.source != "tap" else [tap.id for tap in story_with(store, info.id, known).taps]
-        try:
-            is_whole = store.sessions.delete(info.id)
-        except TuiHostError as error:
-            diagnostics.report(error)
+    """Delete sessions, and stories with all their taps. What cannot be deleted is reported, and the others are deleted all the same."""
+    stories = Stories(store)
+    found = {named.id: named for named in map(stories.find, arguments.words)}
+    around = {
+        named.id: [tap.id for tap in stories.around(named.id)]
+        for named in found.values()
+        if isinstance(named, TapStory)
+    }
+    gone: set[str] = set()
+    deleted: list[str] = []
+    for named in found.values():
+        sessions = named.taps if isinstance(named, TapStory) else (named,)
+        done = [info.id for info in sessions if info.id in gone or _is_deleted(store, info.id)]
+        gone.update(done)
+        if len(done) < len(sessions):
+            deleted += [tap for tap in done if tap not in found]
             continue
-        deleted.append(info.id)
-        if not is_whole:
-            diagnostics.tell(
-                f"{info.id}: deleted; another process still reads the file, so traces may stay until it ends"
-            )
-        if left := [tap for tap in others if tap not in found]:
-            diagnostics.tell(f"{info.id}: what else tells its story stays: {', '.join(left)}")
+        deleted.append(named.id)
+        if left := [tap for tap in around.get(named.id, ()) if tap not in gone and tap not in found]:
+            diagnostics.tell(f"{named.id}: the other taps of its story stay: {', '.join(left)}")
         if not arguments.json:
-            output.text(f"deleted {info.id}  {visible(info.title, newlines=False)}")
-    if deleted:
+            taps = f"{counted(len(sessions), 'tap')}: " if len(sessions) > 1 else ""
+            output.text(f"deleted {named.id}  {taps}{visible(named.title, newlines=False)}")
+    if gone:
         _tell_set_aside(store)
     if arguments.json:
-        output.value({"deleted": deleted})
-    return diagnostics.DONE if len(deleted) == len(found) else diagnostics.FAILED
+        output.value({"deleted": [*deleted]})
+    return diagnostics.DONE if found.keys() <= {*deleted} else diagnostics.FAILED
+
+
+def _is_deleted(store: Store, session: str) -> bool:
+    """Delete one session, and tell what went wrong or may be left. False where the session could not be deleted."""
+    try:
+        is_whole = store.sessions.delete(session)
+    except TuiHostError as error:
+        diagnostics.report(error)
+        return False
+    if not is_whole:
+        diagnostics.tell(f"{session}: deleted; another process still reads the file, so traces may stay until it ends")
+    return True
 
 
 def _tell_set_aside(store: Store) -> None:

@@ -16,8 +16,8 @@ from tui_host.settings.urls import is_loopback
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
     from tui_host.tap.http.upstream import Upstream
-    from tui_host.tap.recording.exchange_records import Exchanges
-    from tui_host.tap.recording.recorder_process import Asked, Ends, Plain
+    from tui_host.tap.recording.exchange_records import ExchangeRecords
+    from tui_host.tap.recording.recorder_process import PlainLog, RecorderEnds, RecorderOptions
     from tui_host.tap.recording.tap_session import TapRecording
 
 ROOM = 20 << 20
@@ -27,13 +27,13 @@ DESCRIPTORS = 10_240
 """Wanted limit of open files, as far as the user may raise it."""
 
 
-def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> int:
+def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLog) -> int:
     """Relay and record the traffic; returns the exit code. Reads no configuration: a mistake in ours must not stop another host.
 
     Args:
         arguments: The command line.
         environment: The process's environment.
-        plain: Makes the lines of `--log -`, as in `Asked`.
+        plain_log: Makes the lines of `--log -`, as in `RecorderOptions`.
 
     Raises:
         TuiHostError: The relay cannot be started.
@@ -45,36 +45,37 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
     from tui_host.tap.http import llm_tap as llm
     from tui_host.tap.http.relay_server import Service, serve
     from tui_host.tap.http.upstream import upstream_of
-    from tui_host.tap.recording.recorder_process import Beside
-    from tui_host.tap.recording.repeated_notices import told_once
-    from tui_host.tap.report_kinds import STARTED
+    from tui_host.tap.recording.channel_write import STARTED
+    from tui_host.tap.recording.recorder_process import RecorderProcess, told_once
 
     upstream = upstream_of(arguments.upstream or "", environment, arguments.ca_file)
     is_mcp = arguments.action == "http"
     name = arguments.words[0] if is_mcp else llm.peer(upstream)
     tell = told_once(diagnostics.tell)
-    asked = _asked(arguments, name, plain)
+    options = _options(arguments, name, plain_log)
     gc.freeze()  # imported objects stay: scanning them again and again would delay the traffic
-    beside = Beside(lambda ends: _record(ends, asked, is_mcp=is_mcp), diagnostics.tell, asked.log_file, room=ROOM)
+    recorder = RecorderProcess(
+        lambda ends: _record(ends, options, is_mcp=is_mcp), diagnostics.tell, options.log_file, room=ROOM
+    )
     gc.enable()
     _take_descriptors()
 
     async def relay() -> int:
-        telling = beside.telling(asyncio.get_running_loop().call_soon)
+        writer = recorder.writer(asyncio.get_running_loop().call_soon)
         service = Service(
             upstream=upstream,
             port=_port(arguments, is_mcp=is_mcp),
             is_mcp=is_mcp,
             allowed=arguments.allow_origin,
             names=arguments.allow_host,
-            tells=telling,
+            writer=writer,
             answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
             tell=tell,
         )
 
         def started(own: str) -> None:
-            telling.passed(STARTED, b"")
-            telling.go()
+            writer.report(STARTED, b"")
+            writer.notify()
             _tell_where(upstream, own, is_mcp=is_mcp)
             url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
             output.text(url)  # last, so that it stays on a small screen
@@ -82,7 +83,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
         try:
             return await serve(service, started, diagnostics.ENDED_BY)
         finally:
-            beside.end()
+            recorder.end()
 
     return anyio.run(relay)
 
@@ -99,18 +100,20 @@ def _take_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def _asked(arguments: Arguments, name: str, plain: Plain) -> Asked:
-    """Return what the recording process is asked to do.
+def _options(arguments: Arguments, name: str, plain_log: PlainLog) -> RecorderOptions:
+    """Return the options of the recording process.
 
     Raises:
         SettingsError: The log cannot be written.
     """
     from tui_host.tap.recording.log_file import NoLogError
-    from tui_host.tap.recording.recorder_process import Asked
+    from tui_host.tap.recording.recorder_process import RecorderOptions
 
     folder = arguments.data_dir
     try:
-        return Asked(name, data_dir=None if folder is None else str(folder), log=arguments.log, plain=plain)
+        return RecorderOptions(
+            name, data_dir=None if folder is None else str(folder), log=arguments.log, plain_log=plain_log
+        )
     except NoLogError as error:
         raise SettingsError(str(error), f"--log {arguments.log}") from error
 
@@ -124,20 +127,23 @@ def _port(arguments: Arguments, *, is_mcp: bool) -> int:
     return mcp.PORT if is_mcp else llm.PORT
 
 
-def _record(ends: Ends, asked: Asked, *, is_mcp: bool) -> None:
+def _record(ends: RecorderEnds, options: RecorderOptions, *, is_mcp: bool) -> None:
     """Run in the recording process."""
     from tui_host.tap.recording.recorder_main import record
 
-    def folding(recording: TapRecording) -> Exchanges:
+    def records_of(recording: TapRecording) -> ExchangeRecords:
         from tui_host.tap.http import llm_tap as llm
         from tui_host.tap.http import mcp_tap as mcp
-        from tui_host.tap.recording.exchange_records import Exchanges, Later
+        from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
 
-        later = Later(recording.recorder)
-        observers = mcp.Connections(later, asked.title) if is_mcp else llm.OneObserver(later, asked.title)
-        return Exchanges(later, observers, recording.place, recording.tell_once)
+        recorder = TimedRecorder(recording.recorder)
+        name = options.title
+        observers = (
+            mcp.Connections(recorder, name, is_whole=recording.is_whole) if is_mcp else llm.OneObserver(recorder, name)
+        )
+        return ExchangeRecords(recorder, observers, recording.place, recording.tell_once)
 
-    record(ends, asked, folding, None)
+    record(ends, options, records_of, None)
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:

@@ -13,6 +13,7 @@ from tui_host.capture.visible import line, tool_name, visible
 from tui_host.chat.call_arguments import pretty, read_arguments
 from tui_host.chat.policy import CallRequest, Question
 from tui_host.cli import diagnostics
+from tui_host.servers.catalog import claims_of
 
 DESCRIPTION = 600
 """Most characters of a server's description to show."""
@@ -54,10 +55,9 @@ class TerminalApprover:
         if request.changed:
             lines.append(f"  changed since it was last approved: {visible(request.changed, newlines=False)}")
         if tool.description:
-            lines.append(f"  the server says: {line(self._redacted(tool.description), DESCRIPTION)}")
-        if tool.annotations:
-            claims = ", ".join(f"{name}={value}" for name, value in tool.annotations)
-            lines.append(f"  the server claims: {line(self._redacted(claims), DESCRIPTION)}")
+            lines.append(f"  described by the server: {line(self._redacted(tool.description), DESCRIPTION)}")
+        if claims := claims_of(tool):
+            lines.append(f"  server claims: {claims}")
         diagnostics.write("\n".join(lines) + "\n")
 
     @staticmethod

@@ -19,7 +19,7 @@ from tui_host.llm.exchange_summary import end_words
 
 NOTE = ("note",)
 """Names the item that tells of an exchange how it ended, where that is no answer."""
-_BY_HOST = "decided in its own host"
+_BY_HOST = "approved by its host, not here"
 _INFERRED = f"{_BY_HOST} · inferred"
 _NAMED = 4
 """Frames that are named where nothing tells which of them it was."""

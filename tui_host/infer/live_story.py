@@ -15,9 +15,9 @@ from tui_host.errors import StoreError
 from tui_host.infer.asking.conversations import Key
 from tui_host.infer.asking.speakers import models_of, protocols_of
 from tui_host.infer.record_merging import Merging
+from tui_host.infer.stories import Stories
 from tui_host.infer.story import Found, Story
 from tui_host.infer.story_chat import Telling, doubts_of
-from tui_host.infer.taps.stories import Known, story_with
 
 TAPS_SECONDS = 1.0
 """How often it is looked for taps that have begun, or ended."""
@@ -133,7 +133,7 @@ class Following:
         self._chat = _Chat()
         self._telling = Telling(self._story, self._chat, is_followed=True)
         self._merging = Merging(store, self._story.clock)
-        self._known: Known = {}
+        self._stories = Stories(store)
         self._given: set[Found] = set()
         self._links = 0
         self._joined = self._version = -1
@@ -206,19 +206,23 @@ class Following:
     def _look_for_taps(self) -> None:
         """Those that belong to the story by now, and whether they run."""
         self._is_changed = False
-        told = story_with(self._store, self._session, self._known)
-        taps = {
-            capture: info
-            for info in told.taps
-            for capture in (captures_of(self._store, info.id) if info.imported else (info.id,))
-        }
-        self._merging.take(taps)
-        self._telling.names_hosts |= len(told.hosts) > 1
+        told = self._stories.get(self._session)
+        taps = (
+            {}
+            if told is None
+            else {
+                capture: info
+                for info in told.taps
+                for capture in (captures_of(self._store, info.id) if info.imported else (info.id,))
+            }
+        )
+        self._merging.take(taps, {} if told is None else told.other_hosts)
+        self._telling.names_hosts |= told is not None and len(told.hosts) > 1
         now = replace(
             self._told,
-            live=told.live,
+            live=told is not None and told.live,
             running=frozenset(capture for capture, info in taps.items() if info.live),
-            title=told.title if told.taps else "",
+            title="" if told is None else told.title,
             is_stale=self._told.is_stale or self._merging.is_wrong,
         )
         if now != self._told:

@@ -14,13 +14,12 @@ from tui_host.infer.asking.conversations import Key, Said, Talks
 from tui_host.infer.asking.injected import Injections
 from tui_host.infer.asking.model_exchange import asking_of
 from tui_host.infer.asking.request_reader import Hearing
-from tui_host.infer.asking.speakers import Agent, Own, Speaking, hosts_asking, hosts_of, own_hosts, speaking_in
+from tui_host.infer.asking.speakers import Own, Speaking, hosts_asking, hosts_of, own_hosts, speaking_in
 from tui_host.infer.call_joining import Joined, Joining
 from tui_host.infer.call_steps import Steps
 from tui_host.infer.call_values import Asked
 from tui_host.infer.clock_offsets import Cuts
 from tui_host.infer.tapped_frames import Frames
-from tui_host.infer.tool_aliases import name_any
 
 _WORDS = 200
 
@@ -64,7 +63,6 @@ class Story:
         self._injections = Injections()
         self._injected: list[Found] = []
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
-        self._own: tuple[int, Own] = (-1, {})
         self._asking: tuple[int, Mapping[Speaking, str]] = (-1, {})
 
     def feed(self, record: Record) -> Record:
@@ -183,10 +181,7 @@ class Story:
     @property
     def own(self) -> Own:
         """The hosts of those that ask and do not say who they are, as far as that was found."""
-        if self._own[0] != self.revision:
-            clients = self.frames.clients.values()
-            self._own = self.revision, own_hosts(self.spoken, clients, self._carried(), self._offered())
-        return self._own[1]
+        return own_hosts(self.spoken, self.frames.clients.values())
 
     def host_of(self, said: Said) -> str:
         """The host that asked, by the name that it has among the hosts; empty where that is not known."""
@@ -204,18 +199,6 @@ class Story:
             if not said.is_beside and (host := self.host_of(said)):
                 hosts.setdefault(said.turn, host)
         return hosts
-
-    def _carried(self) -> Iterator[tuple[Agent, str]]:
-        for joined in self.joined():
-            asking = self.talks.said[joined.asked.capture, joined.asked.exchange].asking
-            yield from ((asking.agent, self.frames.clients.get(sent.line, "")) for sent in joined.sent)
-
-    def _offered(self) -> Iterator[tuple[Agent, str]]:
-        offering = dict.fromkeys((said.asking.agent, tuple(said.asking.offered)) for said in self.talks.said.values())
-        for place, client in self.frames.clients.items():
-            server = self.frames.peers[place]
-            tools = frozenset(tool for tool in self.frames.tools if tool[0] == server)
-            yield from ((agent, client) for agent, names in offering if name_any(names, tools))
 
     @property
     def exchanges(self) -> Sequence[Said]:

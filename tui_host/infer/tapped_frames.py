@@ -10,7 +10,7 @@ from typing import TypeAlias
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.frames.frame_summary import introduced
 from tui_host.capture.json.narrowing import items, mapping, said
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import Record
 from tui_host.errors import JSON
 from tui_host.infer.call_values import (

@@ -1,4 +1,4 @@
-"""What all dialects keep of an answer while they read it: how it ended, what it cost, and what went wrong."""
+"""The part of an answer's state common to all dialects: end, usage, failure, calls."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ class AnswerState:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether a body has come that is no answer at all."""
+        """Whether the body is no answer at all."""
         return self.has_foreign and not (self.has_read or self.mark or self.has_failed)
 
     def finish(self, reason: str, start: int, end: int) -> None:
-        """Keep the provider's reason for the end, if there is one."""
+        """Keep the provider's reason for the end, if given."""
         if reason:
             self.reason, self.reason_span = reason, (start, end)
 
     def fail(self, message: str, vendor: str, start: int, end: int) -> Failed:
-        """Mark the answer as failed, and return the event that says why."""
+        """Mark the answer as failed, and return the event with the error."""
         self.has_failed = True
         return Failed(message=message or "an error without a word", vendor=vendor, start=start, end=end)
 
     def report(self, usage: Usage | None, start: int, end: int) -> list[ModelEvent]:
-        """Return the event for a usage that differs from the last one."""
+        """Return the event for a usage, nothing if the usage was reported before."""
         if usage is None or usage in (self.usage, Usage()):
             return []
         self.usage = usage
@@ -63,7 +63,7 @@ class AnswerState:
     def open_call(
         self, wire_id: JSON, name: JSON, start: int, end: int, echo: JSON = None
     ) -> tuple[int | None, list[ModelEvent]]:
-        """Begin the next call. Returns its number, None beyond the limit, and the events to give out."""
+        """Begin the next call. Returns the call's number, None beyond the limit, and events."""
         number = self.calls
         self.calls += 1
         if number >= MOST_CALLS:
@@ -72,7 +72,7 @@ class AnswerState:
 
 
 def call_started(index: int, wire_id: JSON, name: JSON, start: int, end: int, echo: JSON = None) -> CallStarted:
-    """Make the event for the id and the name of a call; values that are no strings count as absent."""
+    """Make the event for the id and the name of a call; values of other types count as absent."""
     return CallStarted(
         index=index,
         wire_id=wire_id if isinstance(wire_id, str) else "",

@@ -1,4 +1,4 @@
-"""One answer of a model while it comes: its events, and at its end how it ended. Imported late, with httpx."""
+"""Streams one answer of a model: events, and the reason for the end. Imported late, with httpx."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ANSWER_LIMIT: Final = 64 << 20
 
 
 class Answer:
-    """Reads one response.
+    """Turns a response's bytes into events, through content coding, dialect and tool protocol.
 
     Attributes:
         size: Bytes of the body so far, after content decoding.
@@ -57,18 +57,18 @@ class Answer:
 
     @property
     def is_made_up(self) -> bool:
-        """The model has gone on long enough behind its call."""
+        """Whether the model has gone on for long after its call."""
         if not self._made_up:
             return False
         return self._made_up > MADE_UP_LIMIT or anyio.current_time() - self._made_up_since > MADE_UP_SECONDS
 
     @property
     def is_unreadable(self) -> bool:
-        """It came whole, as far as HTTP can tell, and nothing of it could be read."""
+        """Whether the answer came whole, as far as HTTP can tell, and is unreadable."""
         return self._has_end and self._seen - {Stopped} == {Unreadable}
 
     def feed(self, data: bytes) -> Sequence[ModelEvent]:
-        """What these bytes add; raises CodingError."""
+        """Return the events in these bytes. Raises `CodingError`."""
         if self._coding is None:
             self._coding = codings.decoder(self._encoding)
         decoded = self._coding.feed(data)
@@ -78,31 +78,31 @@ class Answer:
         return self._read(self._decoder.feed(decoded))
 
     def finish(self) -> Sequence[ModelEvent]:
-        """What the end adds."""
-        found = self._read(self._decoder.finish())
-        return [*found, *self._reader.finish()] if self._reader is not None else found
+        """Return the events at the end of the body."""
+        events = self._read(self._decoder.finish())
+        return [*events, *self._reader.finish()] if self._reader is not None else events
 
     def close(self) -> Sequence[ModelEvent]:
-        """What the end adds where the host makes it."""
+        """Return the event for an end made by the host."""
         return self._read([Stopped(stop="end", vendor=CLOSED, start=self.size, end=self.size)])
 
     def _read(self, events: list[ModelEvent]) -> list[ModelEvent]:
         self._seen.update(map(type, events))
-        found: list[ModelEvent] = []
+        read_events: list[ModelEvent] = []
         for event in events:
             if isinstance(event, Failed):
                 self.failure = event
             elif isinstance(event, Stopped):
                 self.stop = event.stop
             if self._reader is not None:
-                found += self._reader.feed(event)
+                read_events += self._reader.feed(event)
         if self._reader is None:
             return events
-        for event in found:
+        for event in read_events:
             if isinstance(event, CutOff):
                 self._made_up_since = self._made_up_since or anyio.current_time()
                 self._made_up += len(event.text)
-        return found
+        return read_events
 
 
 MOST_WAITING: Final = 1 << 20
@@ -110,7 +110,7 @@ MOST_WAITING: Final = 1 << 20
 
 
 class Incoming:
-    """Reads while others work with what came before, so that all that has come meanwhile is taken at once.
+    """Reads a response's body ahead, so that everything available can be taken at once.
 
     Vendors send each event in a chunk of its own: going through every layer for each costs more than reading it.
     """
@@ -127,7 +127,7 @@ class Incoming:
         self._scope = anyio.CancelScope()
 
     async def run(self) -> None:
-        """Read to the end; what goes wrong is raised to whoever takes."""
+        """Read to the end; errors are raised in `take`."""
         try:
             with self._scope:
                 async for data in self._body:
@@ -145,7 +145,7 @@ class Incoming:
             self._news.set()
 
     async def take(self) -> bytes:
-        """All that came since; waits until there is something. Empty at the end.
+        """Wait for bytes and return all available. Empty at the end.
 
         Raises:
             Exception: What reading raised, behind all that came before.
@@ -164,7 +164,7 @@ class Incoming:
         return data
 
     async def rest(self, seconds: float) -> None:
-        """Let it come to its own end, for so long; nobody takes what comes."""
+        """Read to the end for at most this long, and drop the bytes."""
         with anyio.move_on_after(seconds):
             while await self.take():
                 pass
@@ -181,7 +181,7 @@ def _unheard(_: object) -> None:
 
 
 class Stream:
-    """One answer while it comes: iterate over it or its batches, within `async with`.
+    """One answer as a stream of events: iterate over events or batches, within `async with`.
 
     Every event is given out before an error is raised, so what came stays. An answer that the provider ended with an error,
     or that broke off, raises ModelError after its last event, a `Stopped` that says so too.
@@ -215,11 +215,11 @@ class Stream:
 
     @property
     def shifts(self) -> Sequence[Shift]:
-        """Where secrets were taken out of the body so far, before it was kept."""
+        """The places of secrets taken out of the body before storage."""
         return shifts_of(self._response) if self._response is not None else ()
 
     def batches(self) -> AsyncIterator[Sequence[ModelEvent]]:
-        """The events, those that came together at once; none is empty."""
+        """Return the events in batches of those available together; no batch is empty."""
         return self._batches
 
     def __aiter__(self) -> Stream:
@@ -292,7 +292,7 @@ class Stream:
         self.began(exchange)
 
     def _error(self, outgoing: Outgoing, answer: Answer, fault: Exception | None) -> ModelError | None:
-        """What an answer that has not ended well raises; a fault of the connection after its end is none."""
+        """Return the error to raise after an answer with a bad end. A fault of the connection after a good end is ignored."""
         if answer.failure is not None or answer.stop == "failed":
             error = failure(answer.failure)
             error.what = redacted(error.what, outgoing)

@@ -1,4 +1,4 @@
-"""Splits a response's body into the values that a dialect reads: events, lines, or one whole value.
+"""Splits a response's body into values for a dialect: events, lines, or a single whole value.
 
 The first byte of a body tells its form: services do not always send what was asked for, or what they announce.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerState
 from tui_host.llm.events import Failed, ModelEvent, Stopped, Unreadable
@@ -32,7 +32,7 @@ _ELEMENT = 2
 
 
 class Reading(Protocol):
-    """Turns the JSON values of one response into events, as one dialect has them.
+    """Turns the JSON values of a response into events, for one dialect.
 
     Attributes:
         state: What has been read so far.
@@ -41,7 +41,7 @@ class Reading(Protocol):
     state: AnswerState
 
     def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """Read one event of a stream.
+        """Read an event of a stream.
 
         Args:
             value: The event's JSON object.
@@ -52,20 +52,20 @@ class Reading(Protocol):
         ...
 
     def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
-        """Read an answer that was not streamed. None if the value is no answer."""
+        """Read an answer without streaming. None if the value is no answer."""
         ...
 
     def closing(self, position: int) -> list[ModelEvent]:
-        """Return the events that precede the `Stopped` of an answer that ends at `position`."""
+        """Return the events before the `Stopped` of an answer with its end at `position`."""
         ...
 
     def stop(self) -> Stop:
-        """Translate the reason for the end of an answer that neither failed nor was cut."""
+        """Translate the reason for the end of an answer, which neither failed nor was cut."""
         ...
 
 
 class BodyDecoder:
-    """Reads one response, however its bytes are cut.
+    """Reads a response, however the bytes are cut.
 
     Args:
         reading: The dialect's part.
@@ -85,7 +85,7 @@ class BodyDecoder:
         self._splitter: SseDecoder | LineDecoder | ListDecoder = SseDecoder() if framing == "sse" else LineDecoder()
 
     def feed(self, data: bytes) -> list[ModelEvent]:
-        """Return the events that these bytes complete."""
+        """Return the events completed by more bytes."""
         self._size += len(data)
         if self._form == "unknown":
             self._kept += data
@@ -107,7 +107,7 @@ class BodyDecoder:
         return events
 
     def finish(self) -> list[ModelEvent]:
-        """Return the events that the end of the body completes; the last one is a `Stopped`, unless it came before."""
+        """Return the events completed by the end of the body. The last event is a `Stopped`, unless sent before."""
         events: list[ModelEvent] = []
         if self._form == "whole" or (self._form == "unknown" and b"{" in self._kept):
             events += self._whole(bytes(self._kept))
@@ -139,7 +139,7 @@ class BodyDecoder:
         return self._state.fail(message, "", 0, self._size)
 
     def _read(self, piece: SseEvent) -> list[ModelEvent]:
-        """Read one piece of the stream: an event, the cut rest of one, or what stands between events."""
+        """Read a piece of the stream: an event, the rest of a cut event, or bytes between events."""
         match piece.kind:
             case "event":
                 return self._event(piece.data, piece.start, piece.end)
@@ -167,7 +167,7 @@ class BodyDecoder:
         return events
 
     def _whole(self, body: bytes) -> list[ModelEvent]:
-        """Read an answer that was not streamed, or an error in its place."""
+        """Read an answer without streaming, or an error in its place."""
         try:
             value = read_json(body)
         except ValueError as error:
@@ -195,7 +195,7 @@ class BodyDecoder:
         return [*events, Stopped(stop=stop, vendor=state.reason or state.mark, start=start, end=end)]
 
     def _between(self, piece: SseEvent) -> list[ModelEvent]:
-        """Find an error that a service writes between the events, without the form of one."""
+        """Find an error written between the events."""
         try:
             fault = fault_in(read_json(piece.data.removeprefix(b"error:")))
         except ValueError:
@@ -219,22 +219,22 @@ class LineDecoder:
         self._start = 0
 
     def feed(self, data: bytes) -> list[SseEvent]:
-        """Return the pieces that these bytes complete."""
+        """Return the lines completed by more bytes."""
         *ended, rest = data.split(b"\n")
-        found: list[SseEvent] = []
+        lines: list[SseEvent] = []
         for piece in ended:
             line = piece
             if self._rest:
                 line = b"".join((*self._rest, piece))
                 self._rest.clear()
-            found += self._line(line)
+            lines += self._line(line)
             self._start += len(line) + 1
         if rest:
             self._rest.append(rest)
-        return found
+        return lines
 
     def finish(self) -> list[SseEvent]:
-        """Return the last line, which may lack its line end; a line that begins as an object and is none was cut off."""
+        """Return the last line, which may lack its line end; half an object counts as cut off."""
         return [last._replace(kind="cut") if _is_half(last.data) else last for last in self._line(b"".join(self._rest))]
 
     def _line(self, line: bytes) -> list[SseEvent]:
@@ -250,7 +250,7 @@ def _is_half(line: bytes) -> bool:
 
 
 class ListDecoder:
-    """Splits a body that is one JSON list into its elements, each returned as an event as soon as the element is complete.
+    """Splits a body with a JSON list into the list's elements, each returned as an event once complete.
 
     Only elements that are objects or lists count: nothing else is ever streamed.
     """
@@ -266,12 +266,12 @@ class ListDecoder:
         self._count = 0
 
     def feed(self, data: bytes) -> list[SseEvent]:
-        """Return the pieces that these bytes complete."""
+        """Return the elements completed by more bytes."""
         self._held += data
-        found: list[SseEvent] = []
+        elements: list[SseEvent] = []
         seen = self._seen
         for match in _STRUCTURE.finditer(self._held, self._seen):
-            found += self._token(match[0], match.start())
+            elements += self._token(match[0], match.start())
             seen = match.end()
         # A backslash at the very end belongs to what comes next.
         self._seen = len(self._held) - (len(self._held) > seen and self._held.endswith(b"\\"))
@@ -280,10 +280,10 @@ class ListDecoder:
         self._offset += done
         self._seen -= done
         self._start = 0
-        return found
+        return elements
 
     def finish(self) -> list[SseEvent]:
-        """Return the part of the list that was cut off, if anything was."""
+        """Return the rest of a list cut off in the middle, if any."""
         end = self._offset + len(self._held)
         if not self._is_over:
             return [SseEvent(kind="cut", start=self._offset, end=end)]
@@ -314,24 +314,24 @@ class ListDecoder:
 
 
 def _read_object(data: bytes, start: int, end: int) -> tuple[dict[str, JSON] | None, list[ModelEvent]]:
-    """Read an event's data as a JSON object, None if the data are none, with events for what cannot be read."""
-    found: list[ModelEvent] = []
+    """Read an event's data as a JSON object, None on failure, with events for unreadable data."""
+    events: list[ModelEvent] = []
     try:
         text = data.decode()
     except UnicodeDecodeError:
         text = data.decode("utf-8", "replace")
-        found.append(Unreadable(reason="not UTF-8", start=start, end=end))
+        events.append(Unreadable(reason="not UTF-8", start=start, end=end))
     try:
         value = read_json(text)
     except ValueError as error:
-        return None, [*found, Unreadable(reason=f"not JSON: {error}"[:200], start=start, end=end)]
+        return None, [*events, Unreadable(reason=f"not JSON: {error}"[:200], start=start, end=end)]
     if not isinstance(value, dict):
-        return None, [*found, Unreadable(reason="not an object", start=start, end=end)]
-    return value, found
+        return None, [*events, Unreadable(reason="not an object", start=start, end=end)]
+    return value, events
 
 
 def count_of(values: JSON, *path: str) -> int | None:
-    """Return the number at a path of member names. None if there is no plausible count."""
+    """Return the number at a path of member names. None if the number is missing or implausible."""
     for name in path:
         values = values.get(name) if isinstance(values, Mapping) else None
     if isinstance(values, bool) or not isinstance(values, int | float) or not 0 <= values < 1e15:

@@ -1,4 +1,4 @@
-"""What a decoder, or a tool protocol's reader, reads out of a response, piece by piece.
+"""The events read out of a response by a dialect's reader, and by a tool protocol's.
 
 `start` and `end` are byte offsets in the decoded body.
 """
@@ -37,7 +37,7 @@ class ThinkingDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingEcho:
-    """What the vendor demands back with the thinking so far; what it holds is the dialect's own affair."""
+    """Data to send back to the vendor with the thinking so far, in the dialect's own form."""
 
     echo: JSON
     start: int
@@ -46,7 +46,7 @@ class ThinkingEcho:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartEnded:
-    """The vendor's part of text or thinking ends here: what follows, of the same kind or not, is another.
+    """The end of the vendor's part of text or thinking; more text begins a new part.
 
     Attributes:
         kind: Of which kind it is: where the last part is of another, or has ended already, an empty one is meant.
@@ -65,7 +65,7 @@ class PartEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextWasThinking:
-    """A closing tag came whose opening stood in the prompt: all text so far was thinking."""
+    """A closing tag without its opening, which stood in the prompt: all text so far was thinking."""
 
     start: int
     end: int
@@ -73,7 +73,7 @@ class TextWasThinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRead:
-    """A text that a tool protocol read out of the answer's own words: the result that a tag holds."""
+    """A text read by a tool protocol out of the answer's words: the result inside a tag."""
 
     text: str
     written: str
@@ -83,7 +83,7 @@ class TextRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted:
-    """A call has been opened; `index` names it in this response, and orders it among the others.
+    """The beginning of a call; `index` identifies the call in the response, and orders the calls.
 
     The same index again says more of the same call: its id, its name or what the vendor demands back with it came later.
     """
@@ -99,7 +99,7 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallMalformed:
-    """What was meant as a call and cannot be read as one; the words themselves come as text.
+    """A call too broken to read; its words are sent as text.
 
     Attributes:
         reason: What is wrong with it and where, in words for the model and for the person.
@@ -112,7 +112,7 @@ class CallMalformed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutOff:
-    """What a model wrote after its call, such as a result that it made up: not shown as answer, not sent back."""
+    """Words of the model after its call, such as a made-up result: neither shown as answer nor sent back."""
 
     text: str
     start: int
@@ -121,7 +121,7 @@ class CutOff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAsked:
-    """The model asks the person something, by its tool protocol's own means; the question itself comes as text.
+    """A question to the person, by means of the tool protocol; its words are sent as text.
 
     Attributes:
         options: Answers that it proposes; may be none.
@@ -134,7 +134,7 @@ class QuestionAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallArguments:
-    """More of a call's arguments, as the model wrote them; `anew` where these are all, whatever came before."""
+    """More of a call's arguments as written by the model, or all of them with `anew`."""
 
     index: int
     text: str
@@ -145,7 +145,7 @@ class CallArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageReported:
-    """The tokens so far; the last one counts."""
+    """The tokens so far; the last report counts."""
 
     usage: Usage
     start: int
@@ -174,7 +174,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """An event that could not be read; the stream goes on."""
+    """An unreadable event; the stream goes on."""
 
     reason: str
     start: int

@@ -1,4 +1,4 @@
-"""Events of one answer, folded into an assistant message and its calls."""
+"""Folds the events of an answer into an assistant message and its calls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _Told: TypeAlias = UsageReported | Stopped | Failed | Unreadable | CallsLeftOut
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldedCall:
-    """A call as it was read out of a response.
+    """A call read out of a response.
 
     Attributes:
         call: The call.
@@ -78,7 +78,7 @@ class _Call:
 
 
 class Fold:
-    """One answer, growing with each event in linear time.
+    """An answer, growing with each event in linear time.
 
     Attributes:
         usage: As last reported.
@@ -117,11 +117,11 @@ class Fold:
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything of an answer came: words, thinking, a call, or what was meant as one."""
+        """Whether anything of an answer has come: words, thinking, a call, or a broken call."""
         return bool(self._blocks or self.malformed or self.cut_off or self.question)
 
     def add(self, event: ModelEvent) -> None:
-        """Take one event in; all events of an answer may be given, in any order that a decoder makes."""
+        """Add an event. The events of an answer may come in any order made by a decoder."""
         match event:
             case TextDelta():
                 self._words(thinking=False).pieces.append(event.text)
@@ -143,7 +143,7 @@ class Fold:
                 self._take(event)
 
     def _take(self, event: CallMalformed | CutOff | QuestionAsked | _Told) -> None:
-        """What is said of the answer, and is no part of it."""
+        """Add an event about the answer, outside its parts."""
         match event:
             case CallMalformed():
                 self.malformed.append(event)
@@ -177,7 +177,7 @@ class Fold:
         block.has_ended, block.echo, block.written = True, event.echo, event.written
 
     def _text_was_thinking(self) -> None:
-        """All words so far, and what a tool protocol took for a call in them."""
+        """Turn all words so far, and calls read out of them, into thinking."""
         for number, block in enumerate(self._blocks):
             if isinstance(block, _Words):
                 block.is_thinking = True
@@ -226,7 +226,7 @@ class Fold:
 
     @property
     def text(self) -> str:
-        """The answer so far."""
+        """The answer's text so far."""
         return self._joined(thinking=False)
 
     @property
@@ -236,7 +236,7 @@ class Fold:
 
     @property
     def runs(self) -> Sequence[tuple[str, str]]:
-        """Text and thinking so far as calls part them: what stands before the first, behind that, and so on."""
+        """Text and thinking so far, split at the calls."""
         runs: list[tuple[list[str], list[str]]] = [([], [])]
         for block in self._blocks:
             if isinstance(block, _Call):
@@ -251,7 +251,7 @@ class Fold:
 
     @property
     def calls(self) -> tuple[FoldedCall, ...]:
-        """The calls so far, in the order that the model gave them."""
+        """The calls so far, in the model's order."""
         ordered = sorted(self._calls.values(), key=lambda call: call.index)
         last = ordered[-1] if ordered else None
         return tuple(
@@ -272,7 +272,7 @@ class Fold:
         )
 
     def message(self, *, turn: int) -> Message:
-        """All of it as one assistant message, its parts in the order in which they began."""
+        """Return the answer as an assistant message, its parts in order of their beginnings."""
         calls = iter(self.calls)
         parts: list[Part] = []
         for block in self._blocks:
@@ -291,7 +291,7 @@ class Fold:
 
 
 def _whole(pieces: list[str]) -> str:
-    """The pieces as one text, and it alone in their place; a character whose halves came in two events is one again."""
+    """Join the pieces in place, and return the text; the halves of a character from two events become the character."""
     if len(pieces) == 1:
         text = pieces[0]
     else:

@@ -1,4 +1,4 @@
-"""The neutral form of what user, assistant and tools said. Every dialect and tool protocol translates from and to it."""
+"""The neutral form of the messages of user, assistant and tools, translated by dialects and tool protocols."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Stop: TypeAlias = Literal["end", "tools", "length", "refused", "paused", "bad ca
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Echo:
-    """What a vendor demands back verbatim, in the very part it came with; goes back only to the provider and model that gave it.
+    """Data to send back verbatim with a part, but only to the provider and model of origin.
 
     Attributes:
         provider: The provider's name.
@@ -45,7 +45,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:
-    """What a model thought before it answered; goes back only to the provider and model that made it.
+    """The thinking before an answer, sent back only to the provider and model of origin.
 
     Attributes:
         text: The readable thinking, may be empty.
@@ -96,7 +96,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What the model is told of one call: a result, an error, or why it was not run."""
+    """The model's view of a finished call: a result, an error, or why the call was not run."""
 
     call: ToolCall
     content: tuple[Text | Image, ...]
@@ -108,7 +108,7 @@ Part: TypeAlias = Text | Thinking | Image | ToolCall | ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of the conversation.
+    """A message of the conversation.
 
     Attributes:
         role: Who said it.
@@ -127,7 +127,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSpec:
-    """A resource, or a template of some, as a model is told of it; all of it is the server's claim."""
+    """A resource or a template, as described to a model in the server's words."""
 
     uri: str
     name: str
@@ -137,7 +137,7 @@ class ResourceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as it is offered to a model.
+    """A tool as offered to a model.
 
     Attributes:
         name: What the model sees: `SERVER__TOOL`, or shortened with a hash.
@@ -158,7 +158,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the provider reported them; None is «not reported».
+    """Tokens as reported by the provider; None for «not reported».
 
     Attributes:
         input_total: All input tokens, cached ones included.
@@ -183,7 +183,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """All that one model exchange is made of, before a dialect writes it.
+    """The content of a model exchange, before a dialect writes the request.
 
     Attributes:
         model: The model's id at its provider.
@@ -205,11 +205,11 @@ class Ask:
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """All texts at which the answer should end: the tool protocol's first, for vendors take a few alone."""
+        """The stop sequences: the tool protocol's first, for vendors take only a few."""
         return tuple(dict.fromkeys((*self.stop_sequences, *self.options.stop)))
 
     def unsent(self, stops: Sequence[str], **why: str) -> dict[str, str]:
-        """The options that were set and are not sent, each with the reason.
+        """Return the options set but not sent, each with the reason.
 
         Args:
             stops: The stops that are sent.

@@ -1,4 +1,4 @@
-"""Providers as the host talks to them: an answer, the list of their models, the request that would come. Imported late, with httpx."""
+"""The client for providers: answers, lists of models, request previews. Imported late, with httpx."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIST_LIMIT = 16 << 20
 
 
 class ModelClient:
-    """Talks to providers, and records every byte of it. One for the whole program; safe for turns side by side.
+    """Talks to providers and records every byte. One object for the whole program, safe for concurrent turns.
 
     What goes out is what was asked for, once.
     """
@@ -45,7 +45,7 @@ class ModelClient:
         self._sender = Sender(recorder, environment, now)
 
     def stream(self, provider: Provider, ask: Ask, *, place: Place, reader: Reader | None = None) -> Stream:
-        """One answer; nothing is sent before its first event is asked for.
+        """Return a stream of an answer; the request is sent with the first iteration.
 
         Args:
             provider: Whom to ask; an embedded one with the base URL that its process has told.
@@ -56,7 +56,7 @@ class ModelClient:
         return Stream(self._sender, provider, ask, place, reader)
 
     async def list_models(self, provider: Provider) -> tuple[str, ...]:
-        """The models that a provider reports, in its order.
+        """Return the models reported by a provider, in its order.
 
         Raises:
             ModelError: It cannot be asked, or it refuses.
@@ -80,7 +80,7 @@ class ModelClient:
             raise ModelError(f"no list of models within {LIST_SECONDS:g} s", where(provider, outgoing)) from None
 
     async def coming(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
-        """What `stream` would send for this, and as it would be recorded, before any secret is taken out. Nothing is sent.
+        """Return the request `stream` would send, and its record before redaction. Nothing is sent.
 
         Raises:
             ModelError: It cannot be sent.

@@ -1,4 +1,4 @@
-"""A request as a tree of what it is made of, with the bytes of each part, and what changed since the request before."""
+"""A request as a tree of parts with their bytes, and the changes since the previous request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_LEAD_OF_FOUR = bytes(byte for byte in range(256) if byte < 0xF0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One part of a request.
+    """A part of a request.
 
     Attributes:
         key: Names it among all parts of its outline, such as `messages/2/calls/0`.
@@ -60,7 +60,7 @@ class Part:
         return self.end - self.start
 
     def walk(self) -> Iterator[Part]:
-        """This part and all below it, from above."""
+        """Yield the part and all parts below, from above."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -84,17 +84,17 @@ class Outline:
             yield from part.walk()
 
     def count(self, kind: Literal["tools", "messages"]) -> int:
-        """How many tools or messages there are."""
+        """Count the tools or messages."""
         return sum(len(part.children) for part in self.parts if part.kind == kind)
 
     def bytes_of(self, part: Part) -> bytes:
-        """What stands in the body."""
+        """Return the bytes of a part."""
         return self.body[part.start : part.end]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What changed from one request to the next.
+    """The changes from a request to the next.
 
     Attributes:
         marks: By the key of each part of the later one: `+` new, `~` changed, `=` the same bytes.
@@ -125,7 +125,7 @@ def estimate_tokens(data: bytes) -> int:
 
 
 def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
-    """The beginning of what a value says, in one line."""
+    """Return the beginning of a value in a line."""
     cut = body[node.start : min(node.end, node.start + 6 * most)]
     is_whole = len(cut) == node.size
     if node.kind != "string":
@@ -140,7 +140,7 @@ def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """The text of a JSON string that was cut, perhaps within an escape."""
+    """Return the text of a cut JSON string, perhaps cut within an escape."""
     for size in range(len(text), max(len(text) - 7, -1), -1):
         try:
             value: object = json.loads(f'"{text[:size]}"', strict=False)
@@ -151,7 +151,7 @@ def _unescaped(text: str) -> str:
 
 
 def compare(previous: Outline, now: Outline) -> Comparison:
-    """What is new in a request since the one before it.
+    """Find the changes in a request since the previous request.
 
     Messages are matched by where they stand from the beginning, then from the end; everything else by its name.
     """
@@ -189,7 +189,7 @@ class _Comparing:
         return old.size == new.size and self._previous.bytes_of(old) == self._now.bytes_of(new)
 
     def both(self, old: Sequence[Part], new: Sequence[Part], old_key: str, new_key: str) -> None:
-        """Match parts by what their keys say below those of their parents."""
+        """Match parts by their keys below their parents' keys."""
         rest = {part.key[len(old_key) :]: part for part in old}
         for part in new:
             self._pair(rest.pop(part.key[len(new_key) :], None), part)
@@ -225,8 +225,8 @@ class _Comparing:
 
 def _words(previous: Outline, now: Outline, comparing: _Comparing, prefix: int) -> str:
     marks = comparing.marks
-    found: list[str] = []
-    for kind, one in (("messages", "message"), ("tools", "tool")):
+    changes: list[str] = []
+    for kind, singular in (("messages", "message"), ("tools", "tool")):
         here, before = _keys_in(now, kind), _keys_in(previous, kind)
         gone = sum(part.key in before for part in comparing.removed)
         gone += sum(len(part.children) for part in comparing.removed if part.kind == kind)
@@ -234,15 +234,15 @@ def _words(previous: Outline, now: Outline, comparing: _Comparing, prefix: int) 
         pieces = [f"{sign}{count}" for sign, count in (("+", come), ("-", gone), ("~", changed)) if count]
         if pieces:
             count = come or gone or changed
-            found.append(f"{' '.join(pieces)} {one if len(pieces) == 1 and count == 1 else kind}")
+            changes.append(f"{' '.join(pieces)} {singular if len(pieces) == 1 and count == 1 else kind}")
         elif here:
-            found.append(f"{kind} unchanged")
+            changes.append(f"{kind} unchanged")
     options = [part.name for part in now.parts if part.kind == "option" and marks.get(part.key) != "="]
     if options:
-        found.append(f"{', '.join(options)} changed")
+        changes.append(f"{', '.join(options)} changed")
     same = prefix == len(previous.body) == len(now.body)
-    found.append("identical" if same else f"prefix identical for {size_words(prefix)}")
-    return ", ".join(found)
+    changes.append("identical" if same else f"prefix identical for {size_words(prefix)}")
+    return ", ".join(changes)
 
 
 def _keys_in(outline: Outline, kind: str) -> set[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tui_host.capture.json.elements import after_space, elements, members, value_end
 from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.scan import after_space, elements, members, value_end
 from tui_host.opening.drafts import LATEST_NS, File, Moment, Notes, Seen, read_value
 from tui_host.opening.exchange_assembly import NO_ANSWER_BUT, Exchanges
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tui_host.capture.http.exchange_end import CUT
-from tui_host.capture.json.depth import LEVELS, is_deeper
-from tui_host.capture.json.elements import BrokenError, Data, after_space, value_end
-from tui_host.capture.json.long_numbers import load_tolerantly
 from tui_host.capture.json.narrowing import items, mapping, said
+from tui_host.capture.json.reading import LEVELS, is_deeper, load_tolerantly
+from tui_host.capture.json.scan import BrokenError, Data, after_space, value_end
 from tui_host.errors import JSON
 from tui_host.opening.drafts import MOST, File, line_of, read_value
 from tui_host.opening.pythonic import looks_pythonic, read_pythonic, written_as_json

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tui_host.capture.json.elements import Data
+from tui_host.capture.json.scan import Data
 from tui_host.opening.drafts import MOST, File, Notes, line_of, unreadable
 
 _GZIP = b"\x1f\x8b"

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
-from tui_host.capture.json.depth import LEVELS, is_deeper
-from tui_host.capture.json.elements import Data
-from tui_host.capture.json.long_numbers import integer, load_tolerantly
+from tui_host.capture.json.reading import LEVELS, integer, is_deeper, load_tolerantly
+from tui_host.capture.json.scan import Data
 from tui_host.capture.record import Draft
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON, TuiHostError

@@ -33,7 +33,7 @@ from tui_host.opening.untimed_files import interleaved
 from tui_host.opening.wire_detection import Wires
 
 if TYPE_CHECKING:
-    from tui_host.capture.json.elements import Data
+    from tui_host.capture.json.scan import Data
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import Store
     from tui_host.opening.drafts import Seen

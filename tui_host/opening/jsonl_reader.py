@@ -14,8 +14,8 @@ from dataclasses import replace
 from heapq import merge
 
 from tui_host.capture.exports.jsonl_export import FORMAT, in_words, load_line, parse, read_time
-from tui_host.capture.json.elements import BrokenError, Data, members
 from tui_host.capture.json.narrowing import clean, mapping, short
+from tui_host.capture.json.scan import BrokenError, Data, members
 from tui_host.capture.record import Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.wall_clock import WallClock

@@ -10,8 +10,8 @@ import json
 import re
 import warnings
 
-from tui_host.capture.json.depth import LEVELS, is_deeper
-from tui_host.capture.json.elements import Data
+from tui_host.capture.json.reading import LEVELS, is_deeper
+from tui_host.capture.json.scan import Data
 from tui_host.errors import JSON
 
 MOST = 4 << 20

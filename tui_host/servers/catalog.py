@@ -35,6 +35,15 @@ State: TypeAlias = Literal["connecting", "ready", "failed", "stopped", "disabled
 READ = "resources/read"
 """Name of the pseudo-tool that reads a resource: the MCP method itself, which no real tool may use."""
 
+_HINTS = {
+    ("readOnlyHint", True): "read-only",
+    ("readOnlyHint", False): "may change things",
+    ("destructiveHint", True): "may destroy data",
+    ("destructiveHint", False): "only adds",
+    ("idempotentHint", True): "safe to repeat",
+    ("openWorldHint", True): "reaches outside",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
@@ -180,3 +189,14 @@ class Progress:
     progress: float
     total: float | None = None
     message: str = ""
+
+
+def claims_of(tool: Tool) -> str:
+    """Describe the tool's hints in a few words; the hints are the server's claim. Empty without any.
+
+    Whether a tool destroys data or may be repeated matters only if it changes anything. Source: MCP 2025-11-25, `ToolAnnotations`.
+    """
+    given = [(name, value) for name, value in tool.annotations if isinstance(value, bool)]
+    if ("readOnlyHint", True) in given:
+        given = [hint for hint in given if hint[0] in {"readOnlyHint", "openWorldHint"}]
+    return ", ".join(_HINTS[hint] for hint in given if hint in _HINTS)

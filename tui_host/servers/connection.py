@@ -27,10 +27,10 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tui_host.capture.conversation_context import current_place
+from tui_host.capture.json.narrowing import as_json
 from tui_host.errors import ServerError, TuiHostError
 from tui_host.guard.guard_client import Guard
 from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, ToolOutput, describe
-from tui_host.servers.json_structure import as_json
 from tui_host.servers.outgoing_request import OutgoingRequest
 from tui_host.servers.repair import Repair
 from tui_host.servers.server_endpoint import Endpoint, resolve_endpoint

@@ -7,8 +7,8 @@ import json
 import httpx2
 from mcp_types import METHOD_NOT_FOUND
 
+from tui_host.capture.json.narrowing import is_object
 from tui_host.errors import JSON
-from tui_host.servers.json_structure import is_object
 
 
 def status_of(error: BaseException) -> int | None:

@@ -16,9 +16,10 @@ import httpx2
 from typing_extensions import override
 
 from tui_host.capture.content_codings import CodingError, decoder
+from tui_host.capture.json.narrowing import is_object
+from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.http_failure import fault_words, first_words, has_forgotten_session
-from tui_host.servers.json_structure import PARTS_LIMIT, is_object, parts_of
 from tui_host.servers.outgoing_request import HttpAnswer, OutgoingRequest, check_frame, current_request
 
 _BLANK_LINE = re.compile(rb"\n\n|\n\r\n|\r\r")

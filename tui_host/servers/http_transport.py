@@ -21,13 +21,13 @@ from mcp.shared.message import SessionMessage
 from tui_host.capture.frames.frame_heads import Frame, read_frame
 from tui_host.capture.http.httpx2_tap import RecordingTransport
 from tui_host.capture.http.observer import Observer
+from tui_host.capture.json.narrowing import is_object
 from tui_host.capture.record import Place
 from tui_host.capture.stdio.line_splitter import LINE_LIMIT
 from tui_host.capture.stdio.server_pipes import StdioChild
 from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.http_gate import STREAM_SECONDS, HttpGate
-from tui_host.servers.json_structure import is_object
 from tui_host.servers.server_endpoint import Endpoint
 from tui_host.servers.transports import Wire, bridged, cause_of_end, running
 

@@ -7,8 +7,10 @@ recorded everything before it is repaired here.
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -26,9 +28,10 @@ from mcp_types import (
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
-from tui_host.capture.json.depth import DEPTH
+from tui_host.capture.json.narrowing import is_array, is_object
+from tui_host.capture.json.reading import DEPTH
+from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
 from tui_host.errors import JSON
-from tui_host.servers.json_structure import PARTS_LIMIT, RequestId, is_answer_to, is_array, is_object, parts_of, same_id
 from tui_host.servers.outgoing_request import OutgoingRequest
 
 REQUESTS_IN_FLIGHT = 32
@@ -41,6 +44,13 @@ _ENVELOPE: Mapping[str, object] = {"resultType": "complete", "ttlMs": 0, "cacheS
 """Members that the SDK demands of every listing of the newer era."""
 _ANSWER_MEMBERS = len(JSONRPCResponse.model_fields)
 _KEPT_APART = frozenset({"notifications/cancelled", "notifications/subscriptions/acknowledged"})
+
+RequestId = str | int
+
+_ID_AT_START = re.compile(
+    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"(?:[^"\\]|\\.){0,200}")\s*,'
+)
+_ID_AT_END = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"(?:[^"\\]|\\.){0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 
 @dataclass(slots=True)
@@ -176,15 +186,15 @@ class Repair:
         self.counts.out += 1
         match message:
             case JSONRPCRequest():
-                self._waiting[same_id(message.id)] = (message.method, outgoing)
+                self._waiting[_same_id(message.id)] = (message.method, outgoing)
                 if outgoing is not None:
                     outgoing.is_sent = True
             case JSONRPCResponse() | JSONRPCError() if message.id is not None:
-                self._asked.discard(same_id(message.id))
+                self._asked.discard(_same_id(message.id))
             case JSONRPCNotification(method="notifications/cancelled") if message.params is not None:
                 cancelled = message.params.get("requestId")
                 if isinstance(cancelled, str | int):
-                    self._waiting.pop(same_id(cancelled), None)
+                    self._waiting.pop(_same_id(cancelled), None)
             case _:
                 pass
         self._changed()
@@ -220,8 +230,8 @@ class Repair:
         """Return our error in place of an unusable answer, None if no request waits for the answer."""
         self.counts.malformed += 1
         self._changed()
-        request_id = is_answer_to(data)
-        if request_id is None or same_id(request_id) not in self._waiting:
+        request_id = _answered_id(data)
+        if request_id is None or _same_id(request_id) not in self._waiting:
             return None
         error = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=reason, data={_OURS: "malformed"})
         return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
@@ -234,7 +244,7 @@ class Repair:
             case JSONRPCResponse():
                 return self._answered(message), None
             case JSONRPCError():
-                if message.id is None or self._waiting.pop(same_id(message.id), None) is None:
+                if message.id is None or self._waiting.pop(_same_id(message.id), None) is None:
                     self.counts.unexpected += 1
                 return message, None
             case JSONRPCRequest():
@@ -250,13 +260,13 @@ class Repair:
             return self.malformed_answer(data, "the answer is neither UTF-8 nor a JSON-RPC message")
         self.counts.malformed += 1
         if isinstance(message, JSONRPCResponse):
-            _, outgoing = self._waiting.get(same_id(message.id), ("", None))
+            _, outgoing = self._waiting.get(_same_id(message.id), ("", None))
             if outgoing is not None:
-                outgoing.warning = "not UTF-8; invalid bytes were replaced"
+                outgoing.warning = "not UTF-8; the bytes in question were replaced"
         return message
 
     def _asks(self, message: JSONRPCRequest) -> tuple[JSONRPCMessage | None, JSONRPCMessage | None]:
-        key = same_id(message.id)
+        key = _same_id(message.id)
         if len(self._asked) >= REQUESTS_IN_FLIGHT:
             self.counts.refused += 1
             error = mcp_types.ErrorData(code=TOO_MANY, message="too many requests at once")
@@ -265,7 +275,7 @@ class Repair:
         return message, None
 
     def _answered(self, message: JSONRPCResponse) -> JSONRPCMessage:
-        entry = self._waiting.pop(same_id(message.id), None)
+        entry = self._waiting.pop(_same_id(message.id), None)
         if entry is None:
             self.counts.unexpected += 1
             return message
@@ -331,3 +341,37 @@ def _kind(message: JSONRPCNotification) -> tuple[str, ...] | None:
     about = [params.get("progressToken"), params.get("uri")]
     about.append(meta.get("io.modelcontextprotocol/subscriptionId") if is_object(meta) else None)
     return (message.method, *(f"{value!r}"[:500] if isinstance(value, str | int) else "" for value in about))
+
+
+def _answered_id(data: bytes) -> RequestId | None:
+    """The id of the request that a spoiled frame answers, as far as that can still be read; None if it is no answer."""
+    if len(data) <= 4 << 20 and parts_of(data) <= PARTS_LIMIT:
+        try:
+            frame: JSON = json.loads(data.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            pass
+        else:
+            if isinstance(frame, Sequence) and not isinstance(frame, str) and len(frame) == 1:
+                frame = frame[0]
+            return _id_of(frame)
+    if b'"method"' in data[:400]:
+        return None
+    match = _ID_AT_START.match(data[:1000]) or _ID_AT_END.search(data[-1000:])
+    return None if match is None else _id_of({"id": json.loads(match[1])})
+
+
+def _same_id(value: RequestId) -> RequestId:
+    """The key under which an id is looked up: as the SDK does, `"5"` is 5."""
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _id_of(frame: JSON) -> RequestId | None:
+    if not isinstance(frame, Mapping) or "method" in frame:
+        return None
+    found = frame.get("id")
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else None

@@ -8,8 +8,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
+from tui_host.capture.json.narrowing import is_object
 from tui_host.errors import ServerError, TuiHostError
-from tui_host.servers.json_structure import is_object
 from tui_host.servers.outgoing_request import HttpAnswer
 
 

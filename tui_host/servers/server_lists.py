@@ -15,9 +15,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, PaginatedRequestParams
 from pydantic import ValidationError
 
+from tui_host.capture.json.narrowing import is_array
 from tui_host.errors import ServerError
 from tui_host.servers.catalog import Resource, Tool, identity
-from tui_host.servers.json_structure import is_array
 from tui_host.servers.outgoing_request import OutgoingRequest, current_request
 from tui_host.servers.repair import Repair
 from tui_host.servers.server_faults import reason_of

@@ -16,9 +16,9 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
+from tui_host.capture.json.narrowing import is_object
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.servers.catalog import READ, Progress, ToolOutput
-from tui_host.servers.json_structure import is_object
 from tui_host.servers.outgoing_request import OutgoingRequest, current_request
 from tui_host.servers.server_faults import innermost, reason_of
 from tui_host.servers.tool_output import read_contents, read_output

@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from tui_host.capture.json.narrowing import as_json, is_object
 from tui_host.errors import JSON
 from tui_host.servers.catalog import READ, Resource, Tool
-from tui_host.servers.json_structure import as_json, is_object
 
 NEEDS_TASKS = "it runs only as a task, which is not supported yet"
 MOST_RESOURCES = 200

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from tui_host.capture.json.narrowing import as_json, is_array, is_object
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Content, ToolOutput
-from tui_host.servers.json_structure import as_json, is_array, is_object
 
 _WORDS = 500
 

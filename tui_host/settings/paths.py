@@ -88,6 +88,11 @@ def shipped(name: str) -> Path:
     return (installed if installed.is_dir() else package.parent / "config") / name
 
 
+def documents() -> Path:
+    """The folder of the documents that come with the program."""
+    return Path(__file__).resolve().parent.parent / "docs"
+
+
 def ensure_private_dir(path: Path) -> None:
     """Create a folder for this user alone, or check that an existing folder is safe to write in.
 

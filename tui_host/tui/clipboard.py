@@ -44,9 +44,9 @@ def send(app: Terminal, what: str, text: str) -> None:
     app.copy_to_clipboard(shown)
     said = f"{what}: {len(text):,} characters sent to the terminal's clipboard"
     if count := hidden(text):
-        said += f", {count} hidden ones as codes"
+        said += f", {count} hidden ones written as codes"
     if text.endswith("\n"):
-        said += ", with a line end at the end"
+        said += ", with a line end"
     if len(shown.encode()) > MUCH:
-        said += "; some terminals take no more than 74 kB"
+        said += "; some terminals accept no more than 74 kB"
     app.notify(said, markup=False, timeout=3)

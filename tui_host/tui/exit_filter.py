@@ -23,7 +23,7 @@ ACTING = re.compile(
 )
 
 
-class Clean(LineFilter):
+class ExitFilter(LineFilter):
     """Deletes control, bidi and other invisible characters, and every hyperlink.
 
     Attributes:

@@ -33,7 +33,7 @@ LOOK_SECONDS = 1.0
 
 @asynccontextmanager
 async def watched(
-    app: App[int], noted: Callable[[BaseException], None], guard: Guard
+    app: App[int], report_error: Callable[[BaseException], None], guard: Guard
 ) -> AsyncGenerator[Callable[[], bool]]:
     """Within the block signals and a lost terminal end the app in order; yields what says whether a signal has come.
 
@@ -41,7 +41,7 @@ async def watched(
 
     Args:
         app: What is ended.
-        noted: Told of what went wrong in a thread or a task that nobody waits for; what Python would print over the screen.
+        report_error: Called with errors of threads and tasks nobody awaits; Python would print these over the screen.
         guard: Knows the terminal, which is put back where the app cannot do that any more.
     """
     loop = asyncio.get_running_loop()
@@ -59,7 +59,7 @@ async def watched(
         if thread == textual_private.WRITER and isinstance(error, OSError):
             app.exit(return_code=HANGUP)
         else:
-            noted(error)
+            report_error(error)
 
     before = {number: signal.signal(number, end) for number in SIGNALS}
     try:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from tui_host.errors import SettingsError, StoreError, TuiHostError
 from tui_host.opening.import_process import COMMAND, Reached, question, reached
 from tui_host.settings.secrets import listed_environment
-from tui_host.tui.sources.session_sources import ARRIVING
+from tui_host.tui.sources import ARRIVING
 from tui_host.tui.widgets.first_frame import reading_words
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ class Incoming:
         self._environment = listed_environment(settings.environment)
         for path in paths:
             if str(path) == "-":
-                raise SettingsError("the app's keys come from standard input", "-", "put it into a file, and name that")
+                raise SettingsError(
+                    "the app reads its keys from standard input", "-", "save it to a file and open that"
+                )
             if not os.access(path, os.R_OK) or path.is_dir():
                 from tui_host.opening.importing import opened
 
@@ -95,7 +97,7 @@ class Incoming:
             else:
                 app.host.fault = error  # whoever runs the app tells it, once the terminal is given back
             return
-        app.host.notices += [*came.notices, "Nothing is kept here: «tui-host sessions import» does."]
+        app.host.notices += [*came.notices, "Nothing is saved here; «tui-host sessions import» saves it."]
 
     @contextmanager
     def _started(self) -> Generator[subprocess.Popen[bytes]]:
@@ -114,7 +116,9 @@ class Incoming:
                 start_new_session=True,
             )
         except OSError as error:
-            raise TuiHostError(f"the process that reads it cannot be started: {error.strerror}", self._names) from error
+            raise TuiHostError(
+                f"the process that reads the file cannot be started: {error.strerror}", self._names
+            ) from error
         with process:
             try:
                 yield process
@@ -147,7 +151,7 @@ class Incoming:
         if app.session is first:
             app.call_later(app.show_session, app.host.sessions.foreign(info))  # in the app's own context
         else:
-            app.host.notices.append(f"{self._names} is being read: f5 has it.")
+            app.host.notices.append(f"{self._names} is being read; open it with f5.")
 
     def _is_shown(self, app: TuiHost) -> bool:
         """Whether a person may have read something of it, or has gone on to another session meanwhile."""

@@ -96,7 +96,7 @@ async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Inco
     database = None if incoming is None else incoming.database
     app = TuiHost(Host(settings, record=record, guard=guard, database=database))
     async with (
-        watched(app, app.noted, guard) as is_told,
+        watched(app, app.report_error, guard) as is_told,
         around(app),
         drawing(app, guard, is_told),
         collecting(app),

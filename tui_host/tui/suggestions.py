@@ -21,8 +21,8 @@ QUESTIONS = {
 """What the tools of a bundled server are good for."""
 ANYWHERE = ("which tools do you have?", "show me a table and some code", "写 100 字")
 """What can be asked where not all of these servers are."""
-HOW = "Each number sends its question. Nothing runs before you approve it."
-NONE_FOUND = "The demo model follows rules and is no AI. For a real one set OPENAI_API_KEY (or another provider's), or start Ollama. f4 chooses the model."
+HOW = "Press a number to ask its question. Nothing runs before you approve it."
+NONE_FOUND = "The demo model follows fixed rules; it is no AI. For a real model, set OPENAI_API_KEY (or another provider's key) or start Ollama, then choose it with f4."
 MOST = 4
 """Keys, and local servers, that are named; the model screen has them all."""
 
@@ -45,7 +45,7 @@ def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
     servers = [_server(server) for server in local]
     lines = [HOW]
     if keys or servers:
-        lines += [f"Found: {'; '.join([*keys[:MOST], *servers[:MOST]])}.", "f4 chooses the model."]
+        lines += [f"Found: {'; '.join([*keys[:MOST], *servers[:MOST]])}.", "Choose the model with f4."]
     elif settings.model is None or settings.model.provider == "demo":
         lines.append(NONE_FOUND)
     return Offers(tuple(zip("123", _questions(settings), strict=False)), tuple(lines))
@@ -61,6 +61,6 @@ def _server(server: LocalServer) -> str:
     label = PRESETS[server.provider].label
     first = next(iter(server.models), "")
     if not first:
-        return f"{label} runs here, without a model"
+        return f"{label} runs here, but has no model"
     more = f" and {len(server.models) - 1} more" if len(server.models) > 1 else ""
     return f"{label} runs here with {line(first, 40)}{more}"

@@ -162,4 +162,4 @@ def _resume(app: App[int], loop: PausableLoop) -> None:
     if seconds >= TOLD_SECONDS:
         from tui_host.tui.widgets.transcript.transcript_words import duration
 
-        app.notify(f"paused for {duration(seconds)}; no deadline passed meanwhile", markup=False)
+        app.notify(f"paused for {duration(seconds)}; timeouts did not run meanwhile", markup=False)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, Reading, call, each, made_up, read, speaking
@@ -32,6 +32,7 @@ def both_ways(name: str, answer: str, *, stop: Stop = "end") -> Reading:
 
 
 @protocols
+@settings(max_examples=15)
 @given(data=st.data())
 def test_deltas_of_any_length_give_the_same(name: str, data: st.DataObject) -> None:
     pieces = [
@@ -401,6 +402,7 @@ def looked_at(name: str, answer: str, step: int) -> int:
     return sum(sizes)
 
 
+@pytest.mark.exhaustive
 @protocols
 @pytest.mark.parametrize("make", [behind, long_arguments])
 def test_what_is_held_is_not_looked_at_anew_with_every_delta(name: str, make: Callable[[str, int], str]) -> None:
@@ -408,6 +410,7 @@ def test_what_is_held_is_not_looked_at_anew_with_every_delta(name: str, make: Ca
     assert len(make(name, 16_000)) <= many < 5 * few
 
 
+@pytest.mark.exhaustive
 @protocols
 @pytest.mark.parametrize("make", [long_answer, one_line, long_arguments])
 def test_an_answer_in_one_piece_is_not_copied_with_every_step(name: str, make: Callable[[str, int], str]) -> None:

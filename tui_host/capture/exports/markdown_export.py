@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
-from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.decoded_body import PlainBody
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
@@ -39,7 +38,7 @@ class _Wires:
 
     steps: dict[StepKey, list[Record]] = field(default_factory=dict[StepKey, list[Record]])
     preamble: list[Record] = field(default_factory=list[Record])
-    bodies: dict[tuple[str, str], list[bytes]] = field(default_factory=dict[tuple[str, str], list[bytes]])
+    bodies: dict[tuple[str, str], list[Draft]] = field(default_factory=dict[tuple[str, str], list[Draft]])
     framed: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -115,7 +114,7 @@ def _sorted(records: Iterable[tuple[Record, bool]]) -> _Wires:
         draft = record.draft
         exchange = (record.capture, draft.exchange or "")
         if draft.kind == "chunk":
-            wires.bodies.setdefault(exchange, []).append(draft.data)
+            wires.bodies.setdefault(exchange, []).append(draft)
             continue
         if draft.kind == "request" and draft.malformed == MISSING:
             wires.unasked.add(exchange)
@@ -207,13 +206,12 @@ def _record(wires: _Wires, record: Record) -> Iterator[str]:
             line = f"{head.method} {head.url or ''}" if head is not None and head.method else ""
             yield f"{_way(draft)} request {code(line)}".rstrip() + _malformed(draft)
             if exchange not in wires.framed:
-                yield from _body(draft.data, draft.encoding)
+                yield from _body([draft])
         case "response":
             status = str(head.status) if head is not None and head.status else ""
             yield f"{_way(draft)} response {code(status)}".rstrip() + _malformed(draft)
             if exchange not in wires.framed:
-                encoding = encoding_of(head.headers if head else ())
-                yield from _body(b"".join(wires.bodies.get(exchange, ())), encoding)
+                yield from _body(wires.bodies.get(exchange, ()))
         case "end" if read_ending(draft.data).reason == MISSING:
             yield f"{_way(draft)} {missing_in_words(len(wires.unasked & wires.bodies.keys()))}"
         case "error":
@@ -223,7 +221,7 @@ def _record(wires: _Wires, record: Record) -> Iterator[str]:
             frame = frame_head(draft.data)
             number = f" #{frame.id}" if frame.id else ""
             yield f"{_way(draft)} {code((frame.method or frame.kind) + number)}{_malformed(draft)}"
-            yield from _body(draft.data, draft.encoding)
+            yield from _body([draft])
         case "decision":
             yield f"**Decision** {code(_decision(draft.data))}"
         case _:
@@ -258,27 +256,29 @@ def _decision(data: bytes) -> str:
     )
 
 
-def _body(data: bytes, encoding: str | None) -> Iterator[str]:
-    if not data:
+def _body(drafts: Sequence[Draft]) -> Iterator[str]:
+    size = sum(len(draft.data) for draft in drafts)
+    if not size:
         return
-    body, problem = _decoded(data, encoding)
+    body, problem = _decoded(drafts)
     if problem:
-        yield f"{len(data)} bytes{', shown as far as they can be read' if body else ' that cannot be shown as text'}: {code(problem)}"
+        yield f"{size} bytes{', shown as far as they can be read' if body else ' that cannot be shown as text'}: {code(problem)}"
     if problem and not body:
         return
     text = body.decode("utf-8", "backslashreplace")
     yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")
 
 
-def _decoded(data: bytes, encoding: str | None) -> tuple[bytes, str]:
-    """What of a body can be read, and why that is not all of it."""
+def _decoded(drafts: Sequence[Draft]) -> tuple[bytes, str]:
+    """Return what can be decoded of a body, and why that is not all of it."""
     body = PlainBody()
     found: list[bytes] = []
-    for start in range(0, len(data), _PIECE):
-        plain = body.feed(data[start : start + _PIECE], encoding)
-        if plain is None:
-            break
-        found.append(plain)
+    for draft in drafts:
+        for start in range(0, len(draft.data), _PIECE):
+            plain = body.feed(draft.data[start : start + _PIECE], draft.encoding)
+            if plain is None:
+                return b"".join(found), body.problem
+            found.append(plain)
     body.finish()
     return b"".join(found), body.problem
 

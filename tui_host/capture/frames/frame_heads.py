@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tui_host.capture.frames.frame_summary import words_of_error, words_of_request, words_of_result
-from tui_host.capture.json.depth import LEVELS, is_deeper
 from tui_host.capture.json.narrowing import WORDS, clean, mapping
-from tui_host.capture.json.scalar_scan import Path, skim
+from tui_host.capture.json.reading import LEVELS, is_deeper
+from tui_host.capture.json.scan import Path, skim
 from tui_host.errors import JSON
 
 FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]

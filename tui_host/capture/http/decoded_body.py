@@ -28,7 +28,8 @@ class PlainBody:
 
     def feed(self, data: bytes, encoding: str | None) -> bytes | None:
         """What could be read with the next chunk; None for one behind the place from which on nothing can."""
-        if self._is_sent_plain:
+        if self._is_sent_plain or (encoding is None and self._decoder is not None):
+            self._is_sent_plain = True  # also from where on the body was kept decoded
             return data
         if self.problem:
             return None
@@ -46,7 +47,7 @@ class PlainBody:
 
     def finish(self) -> None:
         """The body is at its end: if that is not the coding's, there is a problem."""
-        if self._decoder is None or self.problem:
+        if self._decoder is None or self.problem or self._is_sent_plain:
             return
         try:
             self._decoder.finish()

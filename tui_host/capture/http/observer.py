@@ -19,7 +19,7 @@ from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.http_frames import HttpFrames
 from tui_host.capture.record import Draft, Head, Place, Redaction, Shift, value_of
 from tui_host.capture.recorder_protocol import Recording
-from tui_host.capture.redact.coded_bodies import CodedStream
+from tui_host.capture.redact.coded import CodedStream
 
 BODY_LIMIT = 64 << 20
 """Bytes of a body that are kept; more is counted, and told in the record of the exchange's end."""
@@ -94,7 +94,7 @@ class ObservedExchange:
         self._draft = draft
         self._limit = limit
         self._frames = frames
-        self._redactor = CodedStream(recorder.redactor, None, is_held=False)
+        self._redactor = CodedStream(recorder.redactor, None)
         self._gathered: list[bytes] = []
         self._size = self._kept = 0
         self._ended = False
@@ -134,9 +134,9 @@ class ObservedExchange:
 
     @property
     def shifts(self) -> Sequence[Shift]:
-        """Where secrets were taken out of what came of the response's body: none out of one with a content coding."""
+        """The places in the decoded body of the response, as far as it came, where secrets were taken out."""
         self._record_gathered()
-        return self._redactor.shifts if self._draft.encoding is None else ()
+        return self._redactor.shifts
 
     def response(self, status: int, headers: Headers) -> None:
         """The head of the response has come."""
@@ -144,7 +144,7 @@ class ObservedExchange:
         self._recorder.append(replace(self._draft, kind="response", head=head))
         encoding = encoding_of(headers)
         self._draft = replace(self._draft, encoding=encoding)
-        self._redactor = CodedStream(self._recorder.redactor, encoding, is_held=status >= 400)
+        self._redactor = CodedStream(self._recorder.redactor, encoding)
         if self._frames is not None:
             self._frames.answered(status, value_of(headers, "content-type").strip().lower(), self._draft.encoding)
 
@@ -193,12 +193,13 @@ class ObservedExchange:
         self._keep(*self._redactor.flush())
         if self._frames is not None:
             self._frames.finished(whole=reason == "complete")
-        ending = Ending(reason=reason, error=error, size=self._size, kept=self._kept - self._redactor.left_out)
+        ending = Ending(reason=reason, error=error, size=self._size, kept=max(self._kept - self._redactor.left_out, 0))
         self._recorder.append(replace(self._draft, kind=ending.kind, data=ending.to_bytes(), encoding=None))
 
     def _keep(self, data: bytes, redacted: tuple[Redaction, ...]) -> None:
         if data or redacted:
-            self._recorder.append(replace(self._draft, kind="chunk", data=data, redacted=redacted))
+            encoding = None if self._redactor.decoded_from else self._draft.encoding
+            self._recorder.append(replace(self._draft, kind="chunk", data=data, encoding=encoding, redacted=redacted))
 
 
 def header_pairs(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
-from tui_host.capture.json.long_numbers import load
+from tui_host.capture.json.reading import load
 
 SseKind: TypeAlias = Literal["event", "comment", "other", "cut"]
 

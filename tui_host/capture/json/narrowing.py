@@ -1,9 +1,11 @@
-"""Foreign JSON narrowed to the type that a caller expects, and shortened to one line."""
+"""Narrow foreign JSON to the type that a caller expects, and shorten it to one line."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import TypeGuard
 
 from tui_host.errors import JSON
 
@@ -38,6 +40,29 @@ def mapping(value: JSON) -> Mapping[str, JSON]:
 def items(value: JSON) -> Sequence[JSON]:
     """The value if it is an array, else an empty one."""
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+
+
+def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
+    """Return whether something parsed from JSON is an object."""
+    return isinstance(value, Mapping)
+
+
+def is_array(value: object) -> TypeGuard[list[object]]:
+    """Return whether something parsed from JSON is an array."""
+    return isinstance(value, list)
+
+
+def as_json(value: object) -> JSON:
+    """Return what an SDK parsed as JSON; numbers that JSON does not have become null, and what is no JSON a string."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if is_array(value):
+        return [as_json(item) for item in value]
+    if is_object(value):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return str(value)
 
 
 def clean(text: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tui_host.capture.json.depth import DEPTH, is_deeper
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 
 Kind: TypeAlias = Literal["object", "array", "string", "other"]
@@ -85,36 +85,6 @@ def spans(body: bytes, *, walk: Collection[str] = (), depth: int = 8) -> Node | 
     except (ValueError, RecursionError):
         return None
     return node if _after_space(text, node.end) == len(text) else None
-
-
-def read_json(data: bytes | str) -> JSON:
-    """Parse JSON as tolerantly as it can be: control characters in strings, any number of digits.
-
-    Raises:
-        ValueError: It is not JSON, or it nests deeper than what reads it may go.
-    """
-    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
-    if is_deeper(text):
-        raise ValueError(f"nested deeper than {DEPTH} levels")
-    try:
-        read: tuple[JSON, int] = _QUICK.raw_decode(text)
-    except ValueError:  # white space before it, a number of too many digits, or no JSON
-        read = _TOLERANT.decode(text), len(text)
-    value, end = read
-    if end != len(text):
-        value = _TOLERANT.decode(text)
-    return value
-
-
-def _integer(text: str) -> int | str:
-    try:
-        return int(text)
-    except ValueError:  # more digits than Python computes with
-        return text
-
-
-_QUICK = json.JSONDecoder(strict=False)
-_TOLERANT = json.JSONDecoder(strict=False, parse_int=_integer)  # calls back for each integer
 
 
 def _after_space(text: str, position: int) -> int:

@@ -16,12 +16,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
-from tui_host.capture.json.long_numbers import load
+from tui_host.capture.json.reading import load
 from tui_host.capture.record import Draft, Head, Redaction, Shift
-from tui_host.capture.redact.by_value import Hit, mark, name_in_mark, without
-from tui_host.capture.redact.coded_bodies import request_without
-from tui_host.capture.redact.heads import in_header, shown_by
-from tui_host.capture.redact.known_secrets import BY_VALUE_FROM, Known, Now
+from tui_host.capture.redact.by_place import in_header, shown_by
+from tui_host.capture.redact.by_value import BY_VALUE_FROM, Hit, KnownSecrets, Snapshot, mark, name_in_mark, without
+from tui_host.capture.redact.coded import request_without
 from tui_host.errors import JSON
 from tui_host.settings.credential_places import Span, in_url
 
@@ -42,7 +41,7 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
-        self._known = Known(secrets)
+        self._known = KnownSecrets(secrets)
         self._headers: frozenset[str] = frozenset()
         self._former: tuple[tuple[tuple[str, str], ...], Redactor] | None = None
 
@@ -155,7 +154,7 @@ class Redactor:
 
     def _draft(self, draft: Draft) -> Draft:
         if draft.kind == "request" and self.is_needed:
-            draft = request_without(draft, self.bytes, self.bytes)
+            draft = request_without(draft, self)
             data, found = draft.data, ()
         else:
             data, found = self.bytes(draft.data)
@@ -168,7 +167,7 @@ class Redactor:
             return draft
         return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + found)
 
-    def _before(self, now: Now, learned: Mapping[str, str] | None) -> Redactor | None:
+    def _before(self, now: Snapshot, learned: Mapping[str, str] | None) -> Redactor | None:
         """For what others had shown then and that has had to make room since; None where that is nothing, as it mostly is."""
         forgotten = () if learned is None else self._known.forgotten(learned, now)
         if not forgotten:

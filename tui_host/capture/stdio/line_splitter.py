@@ -36,11 +36,6 @@ class Splitter:
         return self._size
 
     @property
-    def held(self) -> bytes:
-        """The unfinished line, as far as it is known."""
-        return b"".join(self._parts)
-
-    @property
     def too_long(self) -> bool:
         """The unfinished line is over the limit."""
         return self._size > self._limit

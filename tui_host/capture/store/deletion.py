@@ -39,6 +39,8 @@ _OF_SESSION = (
     "DELETE FROM messages WHERE session = ?",
     "DELETE FROM items WHERE session = ?",
     "DELETE FROM turns WHERE session = ?",
+    "DELETE FROM tap_links WHERE tap = ?",
+    "DELETE FROM tap_links WHERE other = ?",
     "DELETE FROM sessions WHERE id = ?",
 )
 _EMPTY = f"""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tui_host.capture.redact.login_bodies import without_credentials
+from tui_host.capture.redact.login_exchanges import without_credentials
 from tui_host.capture.store.imported_names import local_name
 from tui_host.capture.store.pending_records import Slot
 from tui_host.errors import StoreError

@@ -1,4 +1,4 @@
-"""JSON from outside, read leniently: a value of another kind than the expected one counts as absent."""
+"""Reads JSON leniently: a value of an unexpected kind counts as absent."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def parsed(text: str | bytes) -> object:
 
 
 def compact(value: object) -> str:
-    """Write a value as JSON without blanks, with its characters unescaped."""
+    """Write a value as JSON without blanks, with unescaped characters."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def text_at(value: object, name: str) -> str:
-    """Return the string under a name of an object, empty if there is none."""
+    """Return the string under a name of an object, empty if absent."""
     text = value.get(name) if is_object(value) else None
     return text if isinstance(text, str) else ""
 
 
 def object_at(value: object, name: str) -> dict[str, object]:
-    """Return the object under a name of an object, empty if there is none."""
+    """Return the object under a name of an object, empty if absent."""
     inner = value.get(name) if is_object(value) else None
     return inner if is_object(inner) else {}
 
 
 def objects_at(value: object, name: str) -> list[dict[str, object]]:
-    """Return the objects in the array under a name of an object; a single object counts as an array of one."""
+    """Return the objects in the array under a name of an object; a single object counts as an array."""
     inner = value.get(name) if is_object(value) else None
     if is_object(inner):
         return [inner]
@@ -50,7 +50,7 @@ def objects_at(value: object, name: str) -> list[dict[str, object]]:
 
 
 def texts_at(value: object, name: str) -> tuple[str, ...]:
-    """Return the strings in the array under a name of an object; a single string counts as an array of one."""
+    """Return the strings in the array under a name of an object; a single string counts as an array."""
     inner = value.get(name) if is_object(value) else None
     if isinstance(inner, str):
         return (inner,)
@@ -58,7 +58,7 @@ def texts_at(value: object, name: str) -> tuple[str, ...]:
 
 
 def limit_at(value: object, *names: str) -> int | None:
-    """Return the first positive integer under one of these names of an object. None if there is none."""
+    """Return the first positive integer under the given names of an object. None if absent."""
     values = [value.get(name) for name in names] if is_object(value) else []
     return next((limit for limit in values if isinstance(limit, int) and limit is not True and limit > 0), None)
 

@@ -1,4 +1,4 @@
-"""Answers to what clients ask beside an answer: the models, what a model can do, how long a request is."""
+"""Answers to requests beside chats: lists of models, their abilities, token counts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BY_VERSION = re.compile(r"/(v1|v1beta)/models(?:/([^/:]+))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """The answer to requests for one path.
+    """The answer to requests for a path.
 
     Attributes:
         method: The method that the path takes.
@@ -43,7 +43,7 @@ class Listing:
 
 
 def listing(request: Request) -> Listing | None:
-    """Find what answers a request that is not for an answer of the model. None if nothing does.
+    """Find the answer to a request outside the chat endpoints. None if unknown.
 
     Three vendors have `/v1/models`: the headers tell whose client asks.
     """
@@ -68,8 +68,8 @@ def _tokens(request: Request) -> int:
 
 def _openai(name: str) -> JSON:
     models: dict[str, JSON] = {
-        known: {"id": known, "object": "model", "created": _CREATED, "owned_by": "tui-host demo"}
-        for known in (OpenAIWire.model, ResponsesWire.model)
+        model_name: {"id": model_name, "object": "model", "created": _CREATED, "owned_by": "tui-host demo"}
+        for model_name in (OpenAIWire.model, ResponsesWire.model)
     }
     if name and name not in models:
         raise unknown_model(name, OpenAIWire.model)
@@ -77,11 +77,11 @@ def _openai(name: str) -> JSON:
 
 
 def _anthropic(name: str) -> JSON:
-    known = AnthropicWire.model
+    model_name = AnthropicWire.model
     supported: JSON = {"supported": True}
     model: JSON = {
         "type": "model",
-        "id": known,
+        "id": model_name,
         "display_name": "demo model (Messages)",
         "created_at": _CREATED_TEXT,
         "lifecycle": "active",
@@ -89,15 +89,15 @@ def _anthropic(name: str) -> JSON:
         "max_tokens": _MOST_TOKENS,
         "capabilities": {"image_input": supported, "thinking": supported},
     }
-    if name and name != known:
-        raise unknown_model(name, known)
-    return model if name else {"data": [model], "has_more": False, "first_id": known, "last_id": known}
+    if name and name != model_name:
+        raise unknown_model(name, model_name)
+    return model if name else {"data": [model], "has_more": False, "first_id": model_name, "last_id": model_name}
 
 
 def _gemini(name: str) -> JSON:
-    known = GeminiWire.model
+    model_name = GeminiWire.model
     model: JSON = {
-        "name": f"models/{known}",
+        "name": f"models/{model_name}",
         "version": "demo",
         "displayName": "demo model (generateContent)",
         "description": "Follows rules; it is no AI.",
@@ -109,8 +109,8 @@ def _gemini(name: str) -> JSON:
         "topK": 64,
         "thinking": True,
     }
-    if name and name != known:
-        raise unknown_model(name, known)
+    if name and name != model_name:
+        raise unknown_model(name, model_name)
     return model if name else {"models": [model]}
 
 
@@ -125,9 +125,15 @@ _DETAILS: dict[str, JSON] = {
 
 
 def _ollama(**more: JSON) -> JSON:
-    known = OllamaWire.model
-    digest = hashlib.sha256(known.encode()).hexdigest()
-    head: dict[str, JSON] = {"name": known, "model": known, "size": 1_024, "digest": digest, "details": _DETAILS}
+    model_name = OllamaWire.model
+    digest = hashlib.sha256(model_name.encode()).hexdigest()
+    head: dict[str, JSON] = {
+        "name": model_name,
+        "model": model_name,
+        "size": 1_024,
+        "digest": digest,
+        "details": _DETAILS,
+    }
     return {"models": [{**head, **more}]}
 
 

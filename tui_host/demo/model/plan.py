@@ -1,4 +1,4 @@
-"""What the brain wants said, and the pieces in which it is streamed."""
+"""The brain's plan for an answer, and the pieces for streaming the answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ lines in a fence, alone in a fence, twice."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedCall:
-    """A call that the model asks for; `arguments` goes out exactly as it stands."""
+    """A call asked for by the model; `arguments` is sent unchanged."""
 
     name: str
     arguments: str
@@ -39,7 +39,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breakage:
-    """A response that goes wrong under the status 200.
+    """A response going wrong under the status 200.
 
     Attributes:
         kind: `error`: an error object in mid-stream; `cut`: the connection ends in mid-stream; `hang`: nothing comes after the
@@ -51,7 +51,7 @@ class Breakage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One answer: thinking, then text, then calls; or trouble.
+    """An answer: thinking, then text, then calls; or trouble.
 
     Attributes:
         stopped_by: The stop sequence of the request that ended the text, which does not have it; empty if none did.
@@ -86,7 +86,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallBegun:
-    """A call begins; its arguments follow in fragments.
+    """The beginning of a call; fragments of arguments follow.
 
     Attributes:
         index: Counts the calls of this answer from 0.
@@ -106,7 +106,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnded:
-    """A call is complete: what a wire sends that has no fragments."""
+    """The end of a call, with all arguments for wires without fragments."""
 
     index: int
     name: str
@@ -118,7 +118,7 @@ Piece: TypeAlias = Thought | Said | CallBegun | Fragment | CallEnded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The last piece: why the answer ended, and what it took.
+    """The last piece: the reason for the end, and the tokens.
 
     Attributes:
         tokens: All tokens of the answer: a piece is one, a call's name as many as it is estimated at.
@@ -139,21 +139,21 @@ _ARGUMENTS = (3, 7, 2, 5, 9, 4)
 
 
 def arguments_text(values: Mapping[str, JSON]) -> str:
-    """Arguments as a model writes them: JSON without blanks, characters as they are."""
+    """Write arguments as JSON without blanks, with unescaped characters."""
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
 def stopped(plan: Plan, sequences: Sequence[str]) -> Plan:
-    """The plan up to the first of these sequences in its text; calls come after the text, so none is left then."""
-    found = [(place, sequence) for sequence in sequences if sequence and (place := plan.text.find(sequence)) >= 0]
-    if not found or not plan.heeds_stops:
+    """Return the plan up to the first stop sequence in its text; calls come after the text and are dropped."""
+    places = [(place, sequence) for sequence in sequences if sequence and (place := plan.text.find(sequence)) >= 0]
+    if not places or not plan.heeds_stops:
         return plan
-    place, sequence = min(found)
+    place, sequence = min(places)
     return replace(plan, text=plan.text[:place], calls=(), stopped_by=sequence)
 
 
 def pieces(plan: Plan, most_tokens: int | None = None) -> Iterator[Piece | Ended]:
-    """The plan in the order and the pieces in which it is sent; the last one is an `Ended`.
+    """Yield the plan in pieces, with an `Ended` as the last.
 
     Args:
         plan: What is to be said.

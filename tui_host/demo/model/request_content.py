@@ -1,4 +1,4 @@
-"""What a request said, in neutral values: every wire reads into them, and the brain knows nothing else."""
+"""A request's content in neutral values, made by the wires and read by the brain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool that was really offered.
+    """An offered tool.
 
     Attributes:
         name: The name by which it is asked for.
@@ -27,7 +27,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call as it stands in the conversation; `arguments` is the text that was written, JSON or not."""
+    """A call in the conversation; `arguments` is its text, JSON or not."""
 
     id: str
     name: str
@@ -57,7 +57,7 @@ class AssistantSaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSaid:
-    """What the host told of one call.
+    """The host's message about a call.
 
     Attributes:
         images: The images that came with it, each in words: its type and size.
@@ -83,7 +83,7 @@ Message: TypeAlias = UserSaid | AssistantSaid | ToolSaid | SystemSaid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """One request.
+    """A request.
 
     Attributes:
         parallel: Whether several calls may be asked for at once.

@@ -1,4 +1,4 @@
-"""The program `demo-model`: listens on loopback, says where, and ends when it is told to."""
+"""The program `demo-model`: listens on loopback, prints its address, and ends on demand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Options(argparse.Namespace):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells a mistake in one line, as every command does.
+    """Reports mistakes in a single line, as all commands do.
 
     Attributes:
         color: Whether help is coloured on a terminal, for Python from 3.14 on.

@@ -61,7 +61,7 @@ class DemoModel:
         self._answers = 0
 
     async def handle(self, exchange: Exchange) -> None:
-        """Answer one request."""
+        """Answer a request."""
         request = exchange.request
         if not _is_local(request.headers.get("host", "")):
             await self.refuse(exchange, 403, "This server answers to names of the loopback interface only.")
@@ -129,7 +129,7 @@ class DemoModel:
             await self._whole(exchange, plan, asked, wire, writer)
 
     def _past_errors(self, plan: Plan, conversation: int) -> Plan:
-        """Return the plan, without an error that comes once and has come. Raises `RequestRefused` for any other error."""
+        """Return the plan, without an error of the kind `once` already sent. Raises `RequestRefused` for any other error."""
         if not isinstance(plan.trouble, Refusal):
             return plan
         if plan.trouble.once:
@@ -176,14 +176,14 @@ class DemoModel:
             await exchange.begin(200, "application/json", size=1_000)
             await exchange.write(b'{"id":')
             await exchange.cut()
-        said: list[Piece] = []
+        sent: list[Piece] = []
         for piece in pieces(plan, asked.most_tokens):
             if isinstance(piece, Ended):
-                delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS + len(said) * _PIECE_DELAY_SECONDS)
+                delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS + len(sent) * _PIECE_DELAY_SECONDS)
                 await anyio.sleep(delay * self.pace)
-                await exchange.reply(200, "application/json", writer.whole(said, piece))
+                await exchange.reply(200, "application/json", writer.whole(sent, piece))
             else:
-                said.append(piece)
+                sent.append(piece)
 
 
 async def _break_at_once(exchange: Exchange, breakage: Breakage, content_type: str) -> None:
@@ -195,6 +195,6 @@ async def _break_at_once(exchange: Exchange, breakage: Breakage, content_type: s
 
 
 def _is_local(host: str) -> bool:
-    """Tell whether a Host header names the loopback interface; the name of a web page that leads here does not."""
+    """Tell whether a Host header names the loopback interface; a web page's name leading here does not."""
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     return not host or name in _LOOPBACK

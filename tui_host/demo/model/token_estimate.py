@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def estimate(text: str) -> int:
-    """About as many tokens as usual tokenizers make of it: one for four ASCII characters or three other bytes, rounded up."""
+    """Estimate a text's tokens: one for four ASCII characters or three other bytes, rounded up."""
     ascii_size = len(text.encode("ascii", "ignore"))
     other_size = len(text.encode("utf-8", "surrogatepass")) - ascii_size
     return -(-ascii_size // 4) + -(-other_size // 3)

@@ -1,4 +1,4 @@
-"""A bundled server as a server of the SDK; imports the SDK at its top, so it is imported late."""
+"""Serves a bundled server with the MCP SDK. Imported late, with the SDK."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _READS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idem
 
 
 def sdk_server(bundled: BundledServer, version: str) -> Server[dict[str, object]]:
-    """The SDK's server for `bundled`, with a handler for each thing it offers and for nothing else."""
+    """Return an SDK server for `bundled`, with handlers for the offered things alone."""
     handlers = _Handlers(bundled)
     has_resources, has_prompts = bool(bundled.resources), bool(bundled.prompts)
     # The low-level class: the schemas are ours to the letter, and a start without pydantic models for each tool is quicker.
@@ -35,7 +35,7 @@ def sdk_server(bundled: BundledServer, version: str) -> Server[dict[str, object]
 
 
 class _Handlers:
-    """Answers the SDK's requests from one bundled server."""
+    """Answers the SDK's requests from a bundled server."""
 
     def __init__(self, bundled: BundledServer) -> None:
         self._bundled = bundled

@@ -1,4 +1,4 @@
-"""The bundled server `weather`: observations of some cities that never change, labelled as such."""
+"""The bundled server `weather`: constant observations of some cities, labelled as canned."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ _BY_NAME = {name.casefold(): city for city in _CITIES for name in (city.name, ci
 
 
 def _find(arguments: Mapping[str, object]) -> tuple[_City, bool]:
-    """The city, and whether it was named in Chinese."""
+    """Return the city, and whether its name was Chinese."""
     asked = text_argument(arguments, "city")
     city = _BY_NAME.get(asked.casefold())
     if city is None:
-        known = ", ".join(f"{city.name} ({city.chinese})" for city in _CITIES)
-        raise ToolFailed(f"no observations for {asked[:80]!r}. Known cities: {known}")
+        known_cities = ", ".join(f"{city.name} ({city.chinese})" for city in _CITIES)
+        raise ToolFailed(f"no observations for {asked[:80]!r}. Known cities: {known_cities}")
     return city, not asked.isascii() and asked != city.name
 
 
@@ -120,7 +120,8 @@ def _stripes() -> bytes:
     degrees = sorted(city.celsius for city in _CITIES)
     coldest, span = degrees[0], max(1, degrees[-1] - degrees[0])
     row = b"".join(
-        bytes((255 * (each - coldest) // span, 64, 255 - 255 * (each - coldest) // span)) * _WIDE for each in degrees
+        bytes((255 * (celsius - coldest) // span, 64, 255 - 255 * (celsius - coldest) // span)) * _WIDE
+        for celsius in degrees
     )
     head = struct.pack(">IIBBBBB", _WIDE * len(degrees), _HIGH, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress((b"\0" + row) * _HIGH)), (b"IEND", b""))

@@ -126,7 +126,7 @@ class Asking:
         try:
             if not self._is_begun:
                 self._coding, self._is_begun = decoder(encoding), True
-            plain = self._coding.feed(data)
+            plain = self._coding.feed(data) if encoding is not None else data  # kept decoded from here on
         except CodingError:
             self._size = MOST + 1
             return

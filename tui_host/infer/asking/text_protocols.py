@@ -13,7 +13,8 @@ from functools import partial
 from itertools import chain, pairwise
 
 from tui_host.capture.json.narrowing import said
-from tui_host.capture.json.spans import read_json, spans
+from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.spans import spans
 from tui_host.infer.asking.host_names import OWN
 from tui_host.infer.asking.marked import Form
 from tui_host.infer.asking.request_messages import Heard, Piece

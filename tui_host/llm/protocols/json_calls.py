@@ -1,4 +1,4 @@
-"""`json` and `function`: an answer that is one JSON object, or a list of them, and nothing else. Source: tool-protocols.md, section 4.
+"""`json` and `function`: an answer is a JSON object, or a list of objects. Source: MCP documentation, simple chatbot.
 
 A second object behind the first is none: the model was told to wait, and has gone on as if it knew the result.
 
@@ -16,7 +16,8 @@ from typing import Literal, Self, TypeAlias
 
 from typing_extensions import override
 
-from tui_host.capture.json.spans import Node, read_json, spans
+from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
 from tui_host.llm.events import CallArguments, CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
@@ -49,7 +50,7 @@ _Step: TypeAlias = Sequence[ModelEvent] | None
 
 
 class JsonReader(TextReader):
-    """One answer's reader: a line that begins as JSON is held until its brackets close, all else is text at once.
+    """Reads an answer: a line beginning as JSON is held until its brackets close, all else is text at once.
 
     Args:
         tools: What the answer may ask for.
@@ -90,7 +91,7 @@ class JsonReader(TextReader):
         return self._scan()
 
     def _scan(self) -> list[ModelEvent]:
-        found: list[ModelEvent] = []
+        events: list[ModelEvent] = []
         while self._balance is None and self._held.text:
             match self._mode:
                 case "text":
@@ -104,11 +105,11 @@ class JsonReader(TextReader):
                     step = [CutOff(text=text, start=start, end=end)]
             if step is None:
                 break
-            found += step
-        return found
+            events += step
+        return events
 
     def _in_text(self) -> _Step:
-        """Up to a line that begins with what may be a call."""
+        """Read up to a line with the beginning of a possible call."""
         text = self._held.text
         begun = text.lstrip(" \t")
         lead = len(text) - len(begun)
@@ -136,17 +137,17 @@ class JsonReader(TextReader):
         return self._is_code(opening.end())
 
     def _is_code(self, size: int) -> Sequence[ModelEvent]:
-        said = self._say(size)
-        self._mode, self._code = "code", Fence("".join(piece.text for piece in said))
-        return said
+        pieces = self._say(size)
+        self._mode, self._code = "code", Fence("".join(piece.text for piece in pieces))
+        return pieces
 
     def _in_code(self) -> _Step:
         text = self._held.text
         newline = text.find("\n")
-        said = self._say(newline + 1 or len(text))
-        if self._code is not None and self._code.closes("".join(piece.text for piece in said)):
+        pieces = self._say(newline + 1 or len(text))
+        if self._code is not None and self._code.closes("".join(piece.text for piece in pieces)):
             self._mode = "text"
-        return said
+        return pieces
 
     def _may_wait(self, text: str) -> bool:
         return not self._is_final and len(text) <= LONGEST_BLANK
@@ -182,23 +183,23 @@ class JsonReader(TextReader):
             return [*words, CallMalformed(reason="; ".join(broken), start=words[0].start, end=words[-1].end)]
         self._mode = "over"
         written, start, end = self._held.cut(size)
-        found: list[ModelEvent] = []
+        events: list[ModelEvent] = []
         for index, call in enumerate(call for call in calls if isinstance(call, ReadCall)):
             own = call.written if len(calls) > 1 else written.strip()  # of a list each call keeps its own object
-            found += [
+            events += [
                 CallStarted(index=index, wire_id="", name=call.name, start=start, end=end, written=own),
                 CallArguments(index=index, text=call.arguments, start=start, end=end),
             ]
-        return found
+        return events
 
     def _say(self, size: int) -> list[TextDelta]:
-        found = self._held.take(size)
-        for piece in found:
+        pieces = self._held.take(size)
+        for piece in pieces:
             self._line.add(piece.text)
-        return found
+        return pieces
 
     def _calls_in(self, text: str, *, is_whole: bool) -> list[ReadCall | Broken] | None:
-        """The calls that a text is; None if it is no call at all."""
+        """Return the calls in a text. None if the text is no call."""
         try:
             value = read_json(text)
         except ValueError as error:
@@ -208,19 +209,19 @@ class JsonReader(TextReader):
         if root is None:
             return None
         nodes = list(root.elements) if isinstance(value, list) else [root]
-        found = [self._call(body, node) for node in nodes]
-        return [call for call in found if call is not None] if found and None not in found else None
+        calls = [self._call(body, node) for node in nodes]
+        return [call for call in calls if call is not None] if calls and None not in calls else None
 
     def _unreadable(self, text: str, error: ValueError, *, is_whole: bool) -> list[ReadCall | Broken] | None:
-        """What is no JSON is a broken call if it names a tool as one does, else text."""
-        if not any(each[1] in self._names for each in _MEANT.finditer(text)):
+        """Return a fault for broken JSON with a tool's name. None for plain text."""
+        if not any(match[1] in self._names for match in _MEANT.finditer(text)):
             return None
         if self._stop == "length" and not is_whole:
             return [Broken(reason="the call was cut at the token limit")]
         return [Broken(reason=f"the call is not JSON: {json_fault(text, error)}"[:300])]
 
     def _call(self, body: bytes, node: Node) -> ReadCall | Broken | None:
-        """The call that an object is. A name that is like a tool's makes it one only where nothing else stands in it."""
+        """Read an object as a call. A misspelt tool name counts only in an object with nothing else."""
         for called, given in SPELLINGS:
             name = node.get(called)
             if name is None or not (named := name.text(body)):
@@ -242,14 +243,14 @@ class JsonReader(TextReader):
         return None
 
     def _means_tool(self, name: str) -> bool:
-        """Whether a name that is no tool's is so like one that it is meant as it."""
+        """Tell whether a name is a tool's, misspelt."""
         if name not in self._guessed and len(self._guessed) < _MOST_GUESSED:
             self._guessed[name] = bool(nearest(name, self._tools, alike=_ALIKE))
         return self._guessed.get(name, False)
 
 
 class JsonCalls(Plain):
-    """Calls as a JSON object that is the whole answer.
+    """Calls as a JSON object and nothing else.
 
     Args:
         template: The system prompt.
@@ -260,12 +261,10 @@ class JsonCalls(Plain):
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> JsonReader:
-        """A reader for one answer."""
         return JsonReader(tools)
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """Name and description of each, and a line for each of its parameters, with its type."""
         return "\n\n".join(self._described(tool) for tool in tools)
 
     def _described(self, tool: ToolSpec) -> str:
@@ -273,8 +272,8 @@ class JsonCalls(Plain):
         properties, required = schema.get("properties"), schema.get("required")
         needed: Sequence[JSON] = required if isinstance(required, list) else []
         lines = [f"Tool: {tool.name}", f"Description: {tool.description}", "Arguments:"]
-        known: Mapping[str, JSON] = properties if isinstance(properties, dict) else {}
-        for name, value in known.items():
+        parameters: Mapping[str, JSON] = properties if isinstance(properties, dict) else {}
+        for name, value in parameters.items():
             must = " (required)" if name in needed else ""
             lines.append(f"- {name}: {json.dumps(value, ensure_ascii=False)}{must}")
         return "\n".join(lines)
@@ -298,7 +297,6 @@ class JsonCalls(Plain):
 
     @override
     def form(self, tool: ToolSpec | None) -> str:
-        """A call, and the schema of its arguments."""
         name, arguments = self.keys
         called = json.dumps(tool.name if tool is not None else "NAME")
         schema = (
@@ -310,7 +308,7 @@ class JsonCalls(Plain):
 
 
 class FunctionCalls(JsonCalls):
-    """The same in the words of teaching texts."""
+    """`json` in the words of teaching texts."""
 
     name: str = "function"
     keys: tuple[str, str] = SPELLINGS[1]

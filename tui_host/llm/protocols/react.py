@@ -1,4 +1,4 @@
-"""`react`: Thought, Action, Action Input, Observation, Final Answer, line by line. Source: tool-protocols.md, section 5."""
+"""`react`: Thought, Action, Action Input, Observation, Final Answer. Source: Yao et al., ReAct."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MEANT = re.compile(r"[`*]*(?P<name>[^\s(`*]+)[`*]*\s*(?P<open>\(?)")
 
 
 def is_prose(action: str, tools: Mapping[str, ToolSpec]) -> bool:
-    """Whether what stands behind `Action:` so far is no action: a sentence, or a word that is no tool's with other lines below."""
+    """Tell whether the text after `Action:` is no action but a sentence, or a word with lines below."""
     action = action.lstrip()
     meant = _MEANT.match(action)
     if meant is None or meant.group("open") or meant.group("name") in tools:
@@ -44,7 +44,7 @@ def is_prose(action: str, tools: Mapping[str, ToolSpec]) -> bool:
 def read_action(
     action: str, given: str | None, tools: Mapping[str, ToolSpec], *, is_cut: bool
 ) -> ReadCall | Broken | Literal["prose"] | None:
-    """The call of an action with its input; None for one that says that there is none, and what is no action but prose.
+    """Read an action with its input. None for an explicit «none».
 
     Args:
         action: What stands behind `Action:`.
@@ -71,15 +71,15 @@ def read_action(
 
 
 def _called(name: str, inside: str, tools: Mapping[str, ToolSpec]) -> ReadCall | Broken:
-    """An action written as `NAME(…)`: its values are read as literals, nothing is run."""
+    """Read an action written as `NAME(…)`; values are parsed as literals, nothing is run."""
     wrong = Broken(reason=f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
     try:
         tree = ast.parse(f"f({inside})", mode="eval").body
         if not isinstance(tree, ast.Call):
             return wrong
-        values: list[JSON] = [ast.literal_eval(each) for each in tree.args]
+        values: list[JSON] = [ast.literal_eval(value) for value in tree.args]
         named: dict[str, JSON] = {
-            each.arg: ast.literal_eval(_constants(each.value)) for each in tree.keywords if each.arg is not None
+            value.arg: ast.literal_eval(_constants(value.value)) for value in tree.keywords if value.arg is not None
         }
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return wrong
@@ -121,7 +121,7 @@ Part = Literal["text", "thought", "action", "input", "final", "over"]
 
 
 class ReactReader(TextReader):
-    """One answer's reader: a line's label says what it and the lines behind it are.
+    """Reads an answer: a line's label gives the kind of the line and of lines below.
 
     Args:
         tools: What the answer may ask for; arguments without names are given to their parameters in order.
@@ -156,14 +156,14 @@ class ReactReader(TextReader):
         return [*self._scan(), *self._end_part()]
 
     def _scan(self) -> list[ModelEvent]:
-        found: list[ModelEvent] = []
+        events: list[ModelEvent] = []
         while text := self._held.text:
             may_begin = self._is_line_start and self._code is None and self._part not in {"final", "over"}
             if may_begin and self._part in {"text", "thought"} and text.lstrip(" \t").startswith(tuple(MARKS)):
                 step = self._at_fence(text)
                 if step is None:
                     break
-                found += step
+                events += step
                 continue
             if may_begin:
                 label = self._label_of(text)
@@ -171,22 +171,22 @@ class ReactReader(TextReader):
                 if label is not None and label.end() == len(text) and is_short and not self._is_final:
                     break  # it may go on
                 if label is not None:
-                    found += self._label(label)
+                    events += self._label(label)
                     continue
                 if not self._is_final and "\n" not in text and is_short and _BEGINNING.fullmatch(text):
                     break
             newline = text.find("\n")
-            found += self._more(len(text) if newline < 0 else newline + 1)
-        return found
+            events += self._more(len(text) if newline < 0 else newline + 1)
+        return events
 
     def _label_of(self, text: str) -> re.Match[str] | None:
-        """The label that a line begins with. In the middle of an answer's words some are words."""
+        """Find the label at the beginning of a line; some labels in the middle of text are words."""
         label = _LABEL.match(text)
         is_prose = self._part == "text" and self._has_said
         return None if label is not None and is_prose and label.group("label").lower() in _AT_FIRST else label
 
     def _at_fence(self, text: str) -> list[ModelEvent] | None:
-        """What a line that begins with a tick is: words, code, or a fence around one action alone; None: more must come."""
+        """Read a line with a tick at its beginning: words, code, or a fence around an action. None if more text is needed."""
         opening = FENCE.match(text)
         if opening is None:
             is_open = may_become_fence(text) and not self._is_final
@@ -203,9 +203,9 @@ class ReactReader(TextReader):
             size = closing.start() - opening.end() if closing is not None else len(inside)
             if self._is_action(inside[:size]):
                 return self._fenced(opening.end(), size, len(closing[0]) if closing is not None else 0)
-        said = self._more(opening.end())
+        events = self._more(opening.end())
         self._code = Fence(opening[0])
-        return said
+        return events
 
     def _is_action(self, text: str) -> bool:
         reader = self._inner()
@@ -222,15 +222,15 @@ class ReactReader(TextReader):
         return reader
 
     def _fenced(self, before: int, size: int, behind: int) -> list[ModelEvent]:
-        """The action that a fence holds; its own lines are nothing."""
-        found = self._end_part()
+        """Read the action in a fence, without the fence's lines."""
+        events = self._end_part()
         self._held.take(before)
         reader = self._inner()
-        found += [event for piece in self._held.take(size) for event in reader.feed(piece)]
-        found += reader.finish()
+        events += [event for piece in self._held.take(size) for event in reader.feed(piece)]
+        events += reader.finish()
         self._held.take(behind)
         self._part = "over"
-        return found
+        return events
 
     def _label(self, label: re.Match[str]) -> list[ModelEvent]:
         name = label.group("label").lower().replace(" ", "")
@@ -239,9 +239,9 @@ class ReactReader(TextReader):
             self._written.append(self._take(label.end())[0])
             self._is_line_start = False
             return []
-        found = self._end_part()
+        events = self._end_part()
         if self._part == "over":
-            return found
+            return events
         written, start, end = self._take(label.end())
         self._start, self._written, self._action = start, [written], []
         self._is_line_start = False
@@ -254,19 +254,19 @@ class ReactReader(TextReader):
                 self._part = "input"
             case "finalanswer" | "最终答案":
                 self._part = "final"
-                found.append(PartEnded(kind="text", start=start, end=start))  # what was said before is not the answer
+                events.append(PartEnded(kind="text", start=start, end=start))  # what was said before is not the answer
             case _:
                 self._part = "over"  # an observation is the host's to make
-                found.append(CutOff(text=written, start=start, end=end))
-        return found
+                events.append(CutOff(text=written, start=start, end=end))
+        return events
 
     def _take(self, size: int) -> tuple[str, int, int]:
-        found = self._held.cut(size)
-        self._end = found[2]
-        return found
+        piece = self._held.cut(size)
+        self._end = piece[2]
+        return piece
 
     def _more(self, size: int) -> list[ModelEvent]:
-        """More of the part that is being read."""
+        """Read more of the current part."""
         if self._part in {"text", "thought", "over"}:
             pieces = self._held.take(size)
             self._is_line_start = pieces[-1].text.endswith("\n")
@@ -293,13 +293,13 @@ class ReactReader(TextReader):
             self._code = None
 
     def _as_words(self) -> list[ModelEvent]:
-        """The action was none: its words are text."""
+        """Turn a wrong action back into text."""
         words = TextDelta(text="".join(self._written), start=self._start, end=self._end)
         self._part, self._has_said = "text", True
         return [words]
 
     def _more_input(self, size: int) -> list[ModelEvent]:
-        """More of an action's input: where its object ends, so does the answer."""
+        """Read more of an action's input; the answer ends with the object."""
         end = self._balance.feed(self._held.text[:size])
         text, *_ = self._take(size if end < 0 else end - self._size)
         self._size += len(text)
@@ -309,7 +309,7 @@ class ReactReader(TextReader):
         return self._end_part() if end >= 0 else []
 
     def _end_part(self) -> list[ModelEvent]:
-        """Tell the action, or the answer, that has been read."""
+        """Return the events for the action, or the answer, just read."""
         part, start, end = self._part, self._start, self._end
         if part != "over":
             self._part = "text"
@@ -335,14 +335,13 @@ class ReactReader(TextReader):
 
 
 class React(Plain):
-    """One action an answer, and an observation for each."""
+    """A single action in an answer, and an observation for each."""
 
     name: str = "react"
     stops: tuple[str, ...] = ("\nObservation:",)
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> ReactReader:
-        """A reader for one answer."""
         return ReactReader(tools)
 
     @override
@@ -371,7 +370,6 @@ class React(Plain):
 
     @override
     def form(self, tool: ToolSpec | None) -> str:
-        """An action, and the schema of its input."""
         name = tool.name if tool is not None else "NAME"
         schema = f"\n\nwith input by this schema: {json.dumps(tool.schema, ensure_ascii=False)}" if tool else ""
         return f'Action: {name}\nAction Input: {{"key": "value"}}{schema}'

@@ -1,4 +1,4 @@
-"""What the readers of the plain-text tool protocols share: which events they read, and which were never offered to the model."""
+"""Shared by the readers of plain-text tool protocols: held text, code fences, and words after a call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TAG = re.compile(r"</?[A-Za-z_|][^<>\n]*>[ \t]*$")
 
 
 class Held:
-    """A buffer of text deltas: looked at as one text, given out piece by piece, in linear time."""
+    """A buffer of text deltas, searched as a single text and given out in pieces, in linear time."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -38,7 +38,7 @@ class Held:
 
     @property
     def text(self) -> str:
-        """What is held now, as one text: joined when it is looked at, so look only when there is a reason."""
+        """The held text, joined on access; read only with a reason."""
         if self._new:
             self._text = "".join((self._text, *self._new))
             self._new.clear()
@@ -51,8 +51,8 @@ class Held:
             self._pieces.append(delta)
 
     def take(self, size: int) -> list[TextDelta]:
-        """Give out the first characters; a piece that is cut keeps its bytes on both sides."""
-        found: list[TextDelta] = []
+        """Return the first characters; a cut piece keeps its bytes on both sides."""
+        pieces: list[TextDelta] = []
         left = min(size, len(self.text))
         self._text = self.text[left:]
         while left:
@@ -63,18 +63,18 @@ class Held:
                 self._pieces.appendleft(rest)
                 piece = TextDelta(text=piece.text[:left], start=piece.start, end=piece.end)
             left -= len(piece.text)
-            found.append(piece)
-        return found
+            pieces.append(piece)
+        return pieces
 
     def cut(self, size: int) -> tuple[str, int, int]:
-        """The same as one text, with its first byte and one past its last."""
-        found = self.take(size)
-        start, end = (found[0].start, found[-1].end) if found else self._last
-        return "".join(piece.text for piece in found), start, end
+        """Return the first characters as a single text, with the range of bytes."""
+        pieces = self.take(size)
+        start, end = (pieces[0].start, pieces[-1].end) if pieces else self._last
+        return "".join(piece.text for piece in pieces), start, end
 
 
 class Line:
-    """What was given out of the line that a reader stands in.
+    """The part of the current line already given out.
 
     Attributes:
         is_blank: Only spaces and tabs.
@@ -84,7 +84,7 @@ class Line:
         self.begin()
 
     def begin(self) -> None:
-        """A new one, or as if it were."""
+        """Begin a line."""
         self.is_blank = True
         self._ticks = 0
         self._last = ""
@@ -100,17 +100,17 @@ class Line:
 
     @property
     def may_begin_tag(self) -> bool:
-        """Whether a tag here is meant as one: prose that mentions it goes on behind other words, or between ticks."""
+        """Whether a tag here is meant as a tag, and not mentioned in prose."""
         return self.is_blank or (not self.is_in_code and _TAG.search(self._last) is not None)
 
     @property
     def is_in_code(self) -> bool:
-        """Whether what comes stands between ticks."""
+        """Whether the next text stands between ticks."""
         return self._ticks % 2 == 1
 
 
 def slices(delta: TextDelta) -> Iterator[TextDelta]:
-    """A delta in pieces short enough that looking at what is left of one costs little; each keeps the delta's bytes."""
+    """Yield a delta in short pieces with its bytes, cheap to search."""
     if len(delta.text) <= _SLICE:
         yield delta
         return
@@ -129,7 +129,7 @@ _BETWEEN = " \t\r\n,;"
 
 
 class Behind:
-    """Text behind a call waits until it is known what it is: the answer's if another call follows, else made up and cut.
+    """Holds text after a call until its kind is known: part of the answer if another call follows, else made up.
 
     Args:
         is_said: It is the answer's in any case, and waits for nothing.
@@ -143,28 +143,28 @@ class Behind:
         self._has_cut = False
 
     def sorted(self, events: Iterable[ModelEvent]) -> list[ModelEvent]:
-        """What a reader found, without what has to wait."""
-        found: list[ModelEvent] = []
+        """Return a reader's events, without text to be held."""
+        released: list[ModelEvent] = []
         for event in events:
             match event:
                 case TextDelta() if self._has_call and not self._is_said:
                     self._waiting.append(event)
                     self._size += len(event.text)
                     if self._size > MOST_WAITING:
-                        found += self.cut()
+                        released += self.cut()
                 case CutOff():
-                    found += [*self.cut(), *self._cut(event)]
+                    released += [*self.cut(), *self._cut(event)]
                 case CallStarted() | CallMalformed():
-                    found += [*self._waiting, event]
+                    released += [*self._waiting, event]
                     self._waiting.clear()
                     self._size = 0
                     self._has_call = True
                 case _:
-                    found.append(event)
-        return found
+                    released.append(event)
+        return released
 
     def cut(self) -> list[ModelEvent]:
-        """What waits, as what is left out of the answer."""
+        """Return the held text as cut off."""
         waiting, self._waiting = self._waiting, []
         return [cut for text in waiting for cut in self._cut(CutOff(text=text.text, start=text.start, end=text.end))]
 
@@ -178,7 +178,7 @@ class Behind:
 
 
 def calls_behind(cut: str, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> list[str]:
-    """The names of the tools that a model asked for in what was cut behind its call: none of these is run.
+    """Return the names of tools called in the text cut off after a call; none is run.
 
     Args:
         cut: All that was cut.
@@ -190,10 +190,10 @@ def calls_behind(cut: str, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> l
     while (rest := rest.lstrip(_BETWEEN)) and len(names) < _MOST_NAMED:
         reader = speaks.reader(tools)
         events = [*reader.feed(TextDelta(text=rest, start=0, end=0)), *reader.finish()]
-        found = [event.name for event in events if isinstance(event, CallStarted)]
-        if not found:
+        called = [event.name for event in events if isinstance(event, CallStarted)]
+        if not called:
             break
-        names += found
+        names += called
         rest = "".join(event.text for event in events if isinstance(event, CutOff))
     return names[:_MOST_NAMED]
 
@@ -213,14 +213,14 @@ LONGEST_BLANK = 400
 
 
 def may_become_fence(text: str) -> bool:
-    """Whether the text that a line begins with may be the beginning of a fence's first line."""
+    """Tell whether the text at the beginning of a line may grow into a fence's first line."""
     begun = text.lstrip(" \t")
     is_begun = begun.startswith(("```", "~~~")) or any(not begun.strip(mark) for mark in MARKS)
     return is_begun and len(text) <= LONGEST_BLANK and "\n" not in text
 
 
 class Fence:
-    """A code fence that is open: of its lines only one of the same marks, at least as many, closes it.
+    """An open code fence, closed by a line of at least as many marks of the same kind.
 
     Args:
         opening: Its first line.
@@ -233,7 +233,7 @@ class Fence:
         self._line = ""
 
     def closes(self, text: str) -> bool:
-        """Take in more of what stands in it, at most to the end of a line; whether that line closes it."""
+        """Add text, at most to the end of a line, and tell whether the line closes the fence."""
         self._line = (self._line + text)[:LONGEST_BLANK]
         if not text.endswith("\n"):
             return False
@@ -242,7 +242,7 @@ class Fence:
 
 
 class TextReader(ABC):
-    """Reads the calls out of one answer's text.
+    """Reads the calls out of an answer's text.
 
     A call by the vendor's own function calling is none: no tool was offered by it. It is told as malformed, with what is right.
     """
@@ -257,22 +257,22 @@ class TextReader(ABC):
 
     @abstractmethod
     def _anew(self) -> Self:
-        """Another reader like this one, at the beginning of a text."""
+        """Return a fresh reader of the same kind."""
 
     @abstractmethod
     def _came(self, piece: TextDelta) -> Sequence[ModelEvent]:
-        """What a short piece of text becomes."""
+        """Read a short piece of text."""
 
     @abstractmethod
     def _ended(self) -> Sequence[ModelEvent]:
-        """What is still held back, once nothing more comes."""
+        """Read all held text at the end."""
 
     def _thought(self, event: ThinkingDelta) -> Sequence[ModelEvent]:
-        """What thinking becomes."""
+        """Read thinking."""
         return [event]
 
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
-        """What an event becomes."""
+        """Read an event."""
         if self._after is not None:
             return self._after.feed(event)
         match event:
@@ -284,8 +284,8 @@ class TextReader(ABC):
                 self._stop = event.stop
                 return [*self.finish(), event]
             case CallStarted():
-                known = self._vendor_calls.get(event.index, event)
-                self._vendor_calls[event.index] = replace(known, name=event.name or known.name, end=event.end)
+                started = self._vendor_calls.get(event.index, event)
+                self._vendor_calls[event.index] = replace(started, name=event.name or started.name, end=event.end)
                 return []
             case CallArguments():
                 if event.index in self._vendor_calls:
@@ -299,13 +299,13 @@ class TextReader(ABC):
                 return [event]
 
     def finish(self) -> list[ModelEvent]:
-        """What was still held back."""
+        """Return everything still held back."""
         if self._after is not None:
             return self._after.finish()
         self._is_final = True
-        found = self._behind.sorted(self._ended())
+        events = self._behind.sorted(self._ended())
         for call in self._vendor_calls.values():
             reason = f"{call.name} was asked for by the vendor's own function calling, by which nothing is offered here"
-            found.append(CallMalformed(reason=reason, start=call.start, end=call.end))
+            events.append(CallMalformed(reason=reason, start=call.start, end=call.end))
         self._vendor_calls.clear()
-        return [*found, *self._behind.cut()]
+        return [*events, *self._behind.cut()]

@@ -1,4 +1,4 @@
-"""What a tool protocol is: how the model learns of tools, asks for one, and is told the result. Pure, over any dialect."""
+"""The interface of a tool protocol: how a model learns of tools, calls them, and reads results, over any dialect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_host.llm.messages import Message, ToolResult, ToolSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injected:
-    """Text that was put into a message, by the protocol or by the person's own system prompt.
+    """Text put into a message by the protocol or by the person's system prompt.
 
     Attributes:
         message: The message's place in `Prepared.messages`.
@@ -29,7 +29,7 @@ class Injected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """A result's place in the text of a message, for protocols that tell results in words.
+    """A result's place in a message's text, for protocols with results in words.
 
     Attributes:
         call: The id of the call whose result it is.
@@ -48,7 +48,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The conversation as it goes to the dialect.
+    """The conversation for the dialect.
 
     Attributes:
         messages: The messages, oldest first.
@@ -68,19 +68,19 @@ class Prepared:
 
 
 class Reader(Protocol):
-    """Reads the calls out of one answer: events in, events out, with the byte spans that they came with."""
+    """Reads calls out of an answer: events in, events out, with their byte spans."""
 
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
-        """What this event becomes; text that may be the beginning of a call is held back."""
+        """Read an event; text like the beginning of a call is held back."""
         ...
 
     def finish(self) -> list[ModelEvent]:
-        """What was still held back."""
+        """Return everything still held back."""
         ...
 
 
 class ToolProtocol(Protocol):
-    """How tools are spoken of. One object for all turns: it keeps nothing between calls."""
+    """A way to speak of tools. A single stateless object serves all turns."""
 
     @property
     def name(self) -> str:
@@ -89,31 +89,31 @@ class ToolProtocol(Protocol):
 
     @property
     def reads_resources(self) -> bool:
-        """Whether it has a form of its own in which a resource is asked for; only then is what reads them offered."""
+        """Whether the protocol has a form for reading resources, without which no resource is offered."""
         ...
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
-        """The conversation and the tools in the form that this protocol sends."""
+        """Return the conversation and the tools in the protocol's form."""
         ...
 
     def reader(self, tools: Sequence[ToolSpec]) -> Reader:
-        """A reader for one answer, which may ask for these tools."""
+        """Make a reader for an answer with calls of these tools."""
         ...
 
     def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
-        """What goes into the conversation for the results of one step, in the order of the calls."""
+        """Return the messages for the results of a step, in the order of the calls."""
         ...
 
     def answer(self, message: Message) -> str | None:
-        """What counts as the answer in a turn's last message; None if there is none."""
+        """Return the answer in a turn's last message. None if absent."""
         ...
 
     def command(self, message: Message) -> str:
-        """The command that a turn's last message invites the person to run, to be shown and never run; empty for none."""
+        """Return the command proposed in a turn's last message, for display only; empty if absent."""
         ...
 
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
-        """A tool's name in words, in the form that the model was told it, or wrote it.
+        """Return a tool's name in the form known to the model.
 
         Args:
             name: The name by which calls have it, of a tool that there is not too.
@@ -122,5 +122,5 @@ class ToolProtocol(Protocol):
         ...
 
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
-        """What the model is told of an answer whose calls cannot be read: what was wrong, and the exact form."""
+        """Tell the model of unreadable calls: the fault and the exact form."""
         ...

@@ -14,8 +14,8 @@ from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.http.http_frames import HttpFrames, is_rpc
 from tui_host.capture.http.observer import BODY_LIMIT
-from tui_host.capture.json.elements import BrokenError, after_space, members
 from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.scan import BrokenError, after_space, members
 from tui_host.capture.record import MISSING, Draft, Head
 from tui_host.errors import JSON
 from tui_host.opening.drafts import (

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from tui_host.capture.json.elements import BrokenError, Data, after_space, elements, members, value_end
 from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.scan import BrokenError, Data, after_space, elements, members, value_end
 from tui_host.opening.drafts import LATER, LATEST_NS, File, Moment, Notes, line_of, read_value, unreadable
 from tui_host.opening.har.har_messages import text_of
 

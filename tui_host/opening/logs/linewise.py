@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from tui_host.capture.json.elements import BrokenError, Data, value_end
+from tui_host.capture.json.scan import BrokenError, Data, value_end
 from tui_host.errors import JSON
 from tui_host.opening.cut_values import said_before_the_cut
 from tui_host.opening.drafts import MOST, begins_with, read_value

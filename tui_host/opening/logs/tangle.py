@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tui_host.capture.http.sse import SseDecoder
-from tui_host.capture.json.elements import Data
+from tui_host.capture.json.scan import Data
 from tui_host.capture.record import Draft
 from tui_host.errors import JSON
 from tui_host.opening.course import FIRST, LAST, Course, is_of_a_course, kind_of

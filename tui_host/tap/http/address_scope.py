@@ -53,7 +53,7 @@ class Reach:
         return depth is not None and depth <= (self._depth or Depth.PUBLIC)
 
     def allows_name(self, host: str) -> bool:
-        """Whether it may name this host, as far as the name itself tells; what it leads to is another matter."""
+        """Whether it may name this host, as far as the name itself reports; what it leads to is another matter."""
         address = _spelled(host)
         return address is None or self.allows(address)
 

@@ -6,13 +6,11 @@ import asyncio
 
 from typing_extensions import override
 
-from tui_host.tap.http import loop_detection as rounds
 from tui_host.tap.http.abrupt_close import break_off, end_writing
-from tui_host.tap.http.client_requests import Arrived, Arriving
-from tui_host.tap.http.refusal import redirection, refusal
-from tui_host.tap.http.relay import Relay
+from tui_host.tap.http.client_requests import ClientRequest, ClientRequests
+from tui_host.tap.http.in_transit import Request
+from tui_host.tap.http.relay import Relay, redirection, refusal
 from tui_host.tap.http.relayed_bodies import BodyError
-from tui_host.tap.http.relayed_request import Request
 from tui_host.tap.http.splice import descriptor_of
 from tui_host.tap.http.upstream_side import UpstreamSide
 from tui_host.tap.message_heads import HeadError, ResponseHead, response_bytes
@@ -28,7 +26,7 @@ class ClientSide(asyncio.BufferedProtocol):
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
         self._transport: asyncio.Transport | None = None
-        self._arriving = Arriving(relay, self._go_on)
+        self._requests = ClientRequests(relay)
         self._request: Request | None = None
         self._upstream: UpstreamSide | None = None
         self._tunnel = False
@@ -43,7 +41,6 @@ class ClientSide(asyncio.BufferedProtocol):
         if not isinstance(transport, asyncio.Transport):
             raise TypeError("a transport that cannot be read and written")
         self._transport = transport
-        self._arriving.rounds = rounds.rounds(transport.get_extra_info("peername"))
         self._relay.clients.add(self)
 
     @override
@@ -61,8 +58,8 @@ class ClientSide(asyncio.BufferedProtocol):
         elif request is not None and not request.is_sent and upstream is not None:
             self._pass(request, upstream, data)
         else:
-            self._arriving.add(data)
-            if request is None and not self._arriving.is_learning:
+            self._requests.add(data)
+            if request is None:
                 self._next()
             else:
                 self._hold_back()
@@ -81,7 +78,7 @@ class ClientSide(asyncio.BufferedProtocol):
         if self._upstream is not None:
             self._upstream.abandon(with_reset=exc is not None)
         if request is not None:
-            request.witness.close()
+            request.reporter.close()
 
     @override
     def pause_writing(self) -> None:
@@ -125,7 +122,7 @@ class ClientSide(asyncio.BufferedProtocol):
     def tunnel(self) -> None:
         """From now on what comes is passed as it is."""
         self._tunnel = True
-        sent, upstream = self._arriving.take(), self._upstream
+        sent, upstream = self._requests.take(), self._upstream
         if sent and upstream is not None:
             upstream.write(sent)
         if self._has_ended and upstream is not None:
@@ -149,16 +146,16 @@ class ClientSide(asyncio.BufferedProtocol):
         self._relay.tell(f"the host was answered 502 by the tap itself: {words}")
         self._request = None
         if request is not None:
-            request.witness.fail(words, "not connected")
+            request.reporter.fail(words, "not connected")
 
     def cut(self, words: str, *, was_reset: bool) -> None:
         """The upstream's connection ended; the client's ends as it did."""
         transport, request = self._transport, self._request
         self._request = None
         if request is not None and self._has_ended:
-            request.witness.close()  # the client had ended first, and the upstream took that for the end of all
+            request.reporter.close()  # the client had ended first, and the upstream took that for the end of all
         elif request is not None:
-            request.witness.fail(words, "cut by peer")
+            request.reporter.fail(words, "cut by peer")
         if transport is not None and not self._ignoring:
             break_off(transport, with_reset=was_reset)
 
@@ -174,7 +171,7 @@ class ClientSide(asyncio.BufferedProtocol):
         if self._upstream is not None:
             self._upstream.abandon()
         if request is not None:
-            request.witness.fail(ENDED, "failed")
+            request.reporter.fail(ENDED, "failed")
         if self._transport is not None:
             break_off(self._transport, with_reset=request is not None)
 
@@ -184,12 +181,12 @@ class ClientSide(asyncio.BufferedProtocol):
         """Take the next request, if it can go on."""
         while self._request is None and not self._ignoring and self._transport is not None:
             try:
-                arrived = self._arriving.next()
+                arrived = self._requests.next()
                 if arrived is None:
                     return
                 self._take(arrived)
             except HeadError as error:
-                self._refuse(error, self._arriving.method)
+                self._refuse(error, self._requests.method)
 
     def _go_on(self) -> None:
         """Take the next request; a client that sends no more is left once all of its have been answered."""
@@ -200,8 +197,8 @@ class ClientSide(asyncio.BufferedProtocol):
 
     def _hands_on_the_end(self) -> bool:
         """Tell the upstream that nothing follows, behind all that the client has sent. False if no answer is to come."""
-        request, upstream, arriving = self._request, self._upstream, self._arriving
-        if arriving.is_learning or (request is not None and request.is_sent and self._has_more(request)):
+        request, upstream = self._request, self._upstream
+        if request is not None and request.is_sent and self._has_more(request):
             return True
         if upstream is None or (request is None and not self._tunnel):
             return False
@@ -209,9 +206,9 @@ class ClientSide(asyncio.BufferedProtocol):
 
     def _has_more(self, request: Request) -> bool:
         """Whether something has come behind a request that will go on: half a head never will, if nothing follows it."""
-        return not self._tunnel and (request.head.wants_websocket or self._arriving.has_head)
+        return not self._tunnel and (request.head.wants_websocket or self._requests.has_head)
 
-    def _take(self, arrived: Arrived) -> None:
+    def _take(self, arrived: ClientRequest) -> None:
         relay, head, route = self._relay, arrived.head, arrived.route
         if route.shown:  # to a browser, which is sent on
             said = redirection(route.shown)
@@ -220,15 +217,15 @@ class ClientSide(asyncio.BufferedProtocol):
             return
         upstream = route.upstream
         passed = relay.passed(head, route)
-        request = self._request = Request(head, arrived.framing, relay.witness(passed, upstream.origin))
+        request = self._request = Request(head, arrived.framing, relay.reporter(passed, upstream.origin))
         other = self._upstream
         if other is not None and other.upstream is not upstream:
             other.abandon()
             other = None
         if other is None:
             other = self._upstream = UpstreamSide(relay, self, upstream)
-            relay.group.start_soon(other.connect, rounds.source(self._arriving.rounds, len(relay.clients)))
-        other.expect(head, request.witness)
+            relay.group.start_soon(other.connect)
+        other.expect(head, request.reporter)
         self._pass(request, other, arrived.begun, upstream.written(passed))
 
     def _pass(self, request: Request, upstream: UpstreamSide, data: bytes, before: bytes = b"") -> None:
@@ -237,20 +234,20 @@ class ClientSide(asyncio.BufferedProtocol):
             out = before + request.feed(data)
         except BodyError as error:
             self._request = None
-            request.witness.close()
+            request.reporter.close()
             upstream.abandon()
             self._refuse(HeadError(400, str(error)), request.head.method)
             return
         if out:
             upstream.write(out)
         if request.is_sent:
-            self._arriving.add(request.rest)
+            self._requests.add(request.rest)
             self._hold_back()
             if request.is_answered:
                 self._finish(request)
 
     def _hold_back(self) -> None:
-        if self._arriving.is_too_much:
+        if self._requests.is_too_much:
             self.pause(paused=True)
 
     def _finish(self, request: Request) -> None:
@@ -282,6 +279,6 @@ class ClientSide(asyncio.BufferedProtocol):
             return
         self.pause(paused=False)
         self._ignoring = True
-        self._arriving.take()
+        self._requests.take()
         end_writing(transport)
         asyncio.get_running_loop().call_later(LINGER_SECONDS, transport.abort)

@@ -43,7 +43,7 @@ async def first_of(found: Sequence[Found]) -> socket.socket:
     """The first connection that comes about, and none but that.
 
     Args:
-        found: Addresses, as the system tells them, in the order in which they are tried.
+        found: Addresses, as the system reports them, in the order in which they are tried.
 
     Raises:
         OSError: There is none: what was wrong with the first that failed.

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.recorder_protocol import Recording
-from tui_host.capture.redact.login_bodies import WithoutKeys, WithoutTokens, is_login
+from tui_host.capture.redact.login_exchanges import WithoutKeys, WithoutTokens, is_login
 from tui_host.settings.presets import service_at
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import RequestHead, ResponseHead
@@ -152,15 +152,3 @@ class OneObserver:
 
     def announced(self, observer: Observer, url: str) -> None:
         """No endpoints are announced here."""
-
-    def named(self, connection: str) -> Observer:
-        """The one there is: none has a name here."""
-        del connection
-        return self._observer
-
-    def state(self) -> bytes:
-        """Nothing is known."""
-        return b""
-
-    def restore(self, state: bytes) -> None:
-        """Nothing was known."""

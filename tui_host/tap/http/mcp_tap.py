@@ -7,7 +7,7 @@ from typing import Protocol
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.recorder_protocol import Recording
-from tui_host.capture.redact.login_bodies import WithoutTokens, is_login
+from tui_host.capture.redact.login_exchanges import WithoutTokens, is_login
 from tui_host.settings.credential_places import in_url
 from tui_host.settings.urls import parts_of
 from tui_host.tap.message_heads import RequestHead, ResponseHead
@@ -34,10 +34,12 @@ class Connections:
     Args:
         recorder: Keeps the records.
         name: The server's name.
+        is_whole: Connections are recorded from their beginning.
     """
 
-    def __init__(self, recorder: ConnectionRecording, name: str) -> None:
+    def __init__(self, recorder: ConnectionRecording, name: str, *, is_whole: bool = True) -> None:
         self._recorder = recorder
+        self._is_whole = is_whole
         self._name = name
         self._login = Observer(WithoutTokens(recorder), wire="mcp", peer=name)
         self._plain: dict[bytes, Observer] = {}
@@ -60,33 +62,11 @@ class Connections:
         agent = head.value(b"user-agent")
         plain = self._plain.get(agent)
         if begins or plain is None:
-            plain = self._observer(self._recorder.new_connection(self._name))
+            connection = self._recorder.new_connection(self._name)
+            is_whole = self._is_whole or begins
+            plain = Observer(self._recorder, wire="mcp", peer=self._name, connection=connection, is_whole=is_whole)
             _remember(self._plain, agent, plain)
         return plain
-
-    def _observer(self, connection: str, *, is_whole: bool = True) -> Observer:
-        return Observer(self._recorder, wire="mcp", peer=self._name, connection=connection, is_whole=is_whole)
-
-    def state(self) -> bytes:
-        """Which connection each key belongs to, in the order in which they were learned."""
-        return b"\n".join(
-            f"{known is self._plain:d} {key.hex()} {observer.connection}".encode()
-            for known in (self._plain, self._known)
-            for key, observer in known.items()
-            if observer.connection is not None
-        )
-
-    def restore(self, state: bytes) -> None:
-        """Go on from there."""
-        for line in state.decode().splitlines():
-            is_plain, key, name = line.split(" ", 2)
-            (self._plain if int(is_plain) else self._known)[bytes.fromhex(key)] = self.named(name)
-
-    def named(self, connection: str) -> Observer:
-        """The one of a connection, which began before."""
-        known = (*self._plain.values(), *self._known.values())
-        found = next((each for each in known if each.connection == connection), None)
-        return found or self._observer(connection, is_whole=False)
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
         """A session may begin with an answer, or end with it."""

@@ -7,21 +7,24 @@ is not complete, and what the other side does not take in: then no more is read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from itertools import count
 from typing import Protocol
 
 from anyio.abc import TaskGroup
 
-from tui_host.tap.http.exchange_reporter import Tells, Witness
+from tui_host.capture.record import TAP
+from tui_host.errors import JSON
+from tui_host.tap.http.exchange_reporter import ExchangeReporter, ItemWriter
 from tui_host.tap.http.hop_headers import to_upstream
 from tui_host.tap.http.logins import Logins, Route
-from tui_host.tap.http.refusal import refusal
 from tui_host.tap.http.request_gate import Gate
 from tui_host.tap.http.rewriting import Rewriting
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead
+from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead, made
 
 READ_BYTES = 1 << 20
 """Bytes that are read at once, at most: the more, the less a large body costs."""
@@ -44,7 +47,7 @@ class Relay:
         gate: Which are taken.
         rewriting: What is led back.
         logins: Where logins lead, None before what is no MCP server.
-        tells: Takes what passes, to be recorded.
+        writer: Takes what passes, to be recorded.
         answer_limit: Bytes of one answer that are recorded; None for all.
         group: Owns the tasks that connect.
         tell: Takes a sentence for a person.
@@ -57,7 +60,7 @@ class Relay:
     gate: Gate
     rewriting: Rewriting
     logins: Logins | None
-    tells: Tells
+    writer: ItemWriter
     answer_limit: int | None
     group: TaskGroup
     tell: Callable[[str], None]
@@ -79,13 +82,13 @@ class Relay:
             own_origins=self.gate.own_origins,
         )
 
-    def witness(self, head: RequestHead, origin: str) -> Witness:
+    def reporter(self, head: RequestHead, origin: str) -> ExchangeReporter:
         """For a request that goes to this origin."""
-        return Witness(self.tells, next(self.numbers), head, origin, answer_limit=self.answer_limit)
+        return ExchangeReporter(self.writer, next(self.numbers), head, origin, answer_limit=self.answer_limit)
 
     def answered(self, head: RequestHead, said: ResponseHead, body: bytes) -> None:
         """What the relay answers itself is recorded, as asked of whatever host it names."""
-        self.witness(head, f"http://{head.value(b'host').decode('latin-1')}").refused(said, body)
+        self.reporter(head, f"http://{head.value(b'host').decode('latin-1')}").refused(said, body)
 
     def refused(self, head: RequestHead, error: HeadError) -> None:
         """A request goes nowhere, which a person is told as well."""
@@ -97,3 +100,51 @@ class Relay:
         """Break off what is left."""
         for client in list(self.clients):
             client.end()
+
+
+# What a relay says in its own name: head and body both tell that it was not the upstream.
+
+
+def redirection(url: bytes) -> ResponseHead:
+    """An answer that sends a browser on, and that the connection ends with.
+
+    Raises:
+        HeadError: That is no URL.
+    """
+    fields = (
+        made(b"Server", TAP.encode()),
+        made(b"Location", url),
+        made(b"Cache-Control", b"no-store"),
+        made(b"Content-Length", b"0"),
+        made(b"Connection", b"close"),
+    )
+    return ResponseHead(minor=1, status=302, line=_line(302), fields=fields)
+
+
+def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes]:
+    """An answer that the connection ends with, in the form in which most clients look for words.
+
+    Args:
+        status: Its status.
+        words: What happened.
+        method: The request's.
+    """
+    error: dict[str, JSON] = {"message": f"{TAP}: {words}", "type": TAP, "code": status}
+    body = json.dumps({"error": error}, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    head = ResponseHead(
+        minor=1,
+        status=status,
+        line=_line(status),
+        fields=(
+            made(b"Server", TAP.encode()),
+            made(b"X-Tui-Host-Tap", b"refused" if status != 502 else b"no valid answer from the upstream"),
+            made(b"Content-Type", b"application/json"),
+            made(b"Content-Length", b"%d" % len(body)),
+            made(b"Connection", b"close"),
+        ),
+    )
+    return head, b"" if method == b"HEAD" else body
+
+
+def _line(status: int) -> bytes:
+    return b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())

@@ -15,7 +15,7 @@ import anyio.lowlevel
 
 from tui_host.errors import TuiHostError
 from tui_host.tap.http.client_side import ClientSide
-from tui_host.tap.http.exchange_reporter import Tells
+from tui_host.tap.http.exchange_reporter import ItemWriter
 from tui_host.tap.http.logins import Logins
 from tui_host.tap.http.relay import Relay
 from tui_host.tap.http.request_gate import Gate
@@ -36,7 +36,7 @@ class Service:
         is_mcp: Whether the upstream is an MCP server.
         allowed: Origins that a person allowed.
         names: Names of this machine that a person allowed.
-        tells: Takes what passes, to be recorded.
+        writer: Takes what passes, to be recorded.
         answer_limit: Bytes of one answer that are recorded; None for all.
         tell: Takes a sentence for a person.
     """
@@ -46,7 +46,7 @@ class Service:
     is_mcp: bool
     allowed: tuple[str, ...]
     names: tuple[str, ...] = ()
-    tells: Tells
+    writer: ItemWriter
     answer_limit: int | None
     tell: Callable[[str], None]
 
@@ -68,7 +68,7 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 f"{service.upstream.origin} is this tap itself", "--upstream", "name what it is to stand before"
             )
         own = f"http://{LOOPBACK}:{port}"
-        logins = Logins(service.upstream, own) if service.is_mcp else None
+        logins = Logins(service.upstream, own, service.tell) if service.is_mcp else None
         async with anyio.create_task_group() as group:
             relay = Relay(
                 upstream=service.upstream,
@@ -80,7 +80,7 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 ),
                 rewriting=Rewriting(service.upstream.origin, own, logins=logins, tell=service.tell),
                 logins=logins,
-                tells=service.tells,
+                writer=service.writer,
                 answer_limit=service.answer_limit,
                 group=group,
                 tell=service.tell,

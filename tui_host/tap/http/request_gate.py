@@ -1,6 +1,6 @@
 """Which requests a relay on this machine takes: those of programs, and none that a web page has sent.
 
-A page can reach a port of this machine, by its address or by a name of its own that leads there, but it cannot help telling so in
+A page can reach a port of this machine, by its address or by a name of its own that leads there, but it cannot help writer so in
 `Host`, `Origin` or `Sec-Fetch-Site`, and without asking first it can post only a few types of content. To be on the safe side with
 browsers that leave `Origin` out, those types are refused from whatever looks like one; a program such as curl, whose `-d` names
 a form's type whatever it sends, is no browser.

@@ -16,13 +16,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urljoin
 
-from tui_host.capture.redact.body_buffer import Held
+from tui_host.capture.redact.login_exchanges import BodyBuffer
 from tui_host.tap.http.endpoint_events import EndpointFilter
-from tui_host.tap.http.endpoint_origin import EndpointOrigin
-from tui_host.tap.http.login_metadata import elsewhere
-from tui_host.tap.http.logins import Logins
+from tui_host.tap.http.logins import Logins, Origin, elsewhere
 from tui_host.tap.http.relayed_bodies import BodyError
-from tui_host.tap.http.upstream_origin import Origin
 from tui_host.tap.message_heads import RequestHead, ResponseHead
 
 if TYPE_CHECKING:
@@ -30,12 +27,11 @@ if TYPE_CHECKING:
 
 EVENT_STREAM = b"text/event-stream"
 MADE_FOR_THE_TAP = (
-    "the server refused a login's token: if it goes on so, the server takes none but those made for its own URL, and its authorization"
-    " server is one that no tap can stand for, so that a host gets one for the tap's; give the host a token in a header instead"
+    "the server refused a login's token: it may take only tokens made for its own URL, and no tap can stand for its authorization server;"
+    " log in once without the tap, or give the host a token in a header"
 )
-SIGNED_FOR_THE_TAP = (
-    "the authorization server refused the host, whose signed assertion (private_key_jwt) names this tap as whom it is for; from now on the"
-    " tap leaves logins to the host, so let it sign in again"
+LOGIN_REFUSED = (
+    "the authorization server refused a login through this tap: if it goes on so, log in once without the tap"
 )
 _H = TypeVar("_H", RequestHead, ResponseHead)
 _IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
@@ -65,7 +61,6 @@ class Rewriting:
 
     def __init__(self, origin: str, own: str, *, logins: Logins | None, tell: Callable[[str], None]) -> None:
         self._origin = Origin(origin, own)
-        self._endpoints = EndpointOrigin(origin, own)
         self._logins = logins
         self._tell = tell
 
@@ -90,10 +85,11 @@ class Rewriting:
             announced: Takes an endpoint's URL as it came.
         """
         has_token = request.value(b"authorization")[:7].lower() == b"bearer "
-        if has_token and response.status == 401 and self._logins is not None and self._logins.metadata.are_left_alone:
+        if has_token and response.status == 401 and self._logins is not None and self._logins.are_left_alone:
             self._tell(MADE_FOR_THE_TAP)
-        if self._logins is not None and self._logins.was_refused(request, response.status):
-            self._tell(SIGNED_FOR_THE_TAP)
+        is_form = request.value(b"content-type").lower().startswith(b"application/x-www-form-urlencoded")
+        if is_form and response.status in {400, 401} and self._logins is not None:
+            self._tell(LOGIN_REFUSED)
         head = self._with_places(response, self._place(request))
         found = self._filter(request, response, announced)
         if found is None:
@@ -115,8 +111,8 @@ class Rewriting:
             return None
         kind = response.value(b"content-type").lower()
         if kind.startswith(EVENT_STREAM):
-            return EndpointFilter(self._endpoints, announced)
-        return _Metadata(logins.metadata.document) if logins.is_metadata(request.target) and b"json" in kind else None
+            return EndpointFilter(self._origin, announced)
+        return _Metadata(logins.document) if logins.is_metadata(request.target) and b"json" in kind else None
 
     def _may_be_read(self, head: RequestHead) -> bool:
         if self._logins is None or head.method != b"GET":
@@ -142,7 +138,7 @@ class Rewriting:
             return value
 
         def led(found: re.Match[bytes]) -> bytes:
-            logins.name(self._origin.rest(found[2]) or b"")
+            logins.name_metadata(self._origin.rest(found[2]) or b"")
             return found[1] + self._origin.changed(found[2])
 
         return _IN_CHALLENGE.sub(led, value)
@@ -153,7 +149,7 @@ class _Metadata:
 
     def __init__(self, change: Callable[[bytes], bytes]) -> None:
         self._change = change
-        self._held = Held()
+        self._held = BodyBuffer()
 
     def feed(self, data: bytes) -> bytes:
         """Nothing until its end, unless it is too large to be one."""

@@ -16,7 +16,7 @@ from typing_extensions import override
 from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
-from tui_host.settings.urls import is_loopback, shown, split
+from tui_host.settings.urls import shown, split
 from tui_host.tap.http.address_scope import Reach, is_here
 from tui_host.tap.http.happy_eyeballs import connected
 from tui_host.tap.message_heads import RequestHead, request_bytes
@@ -103,39 +103,29 @@ class Upstream:
         return f"{self.origin} could not be reached: {words_of(error)}"
 
     def is_at(self, port: int) -> bool:
-        """Whether it is this port of this machine, as far as its URL tells."""
+        """Whether it is this port of this machine, as far as its URL reports."""
         host, own = _address(self.url)
         return own == port and is_here(host)
 
-    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None = None) -> None:
+    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         """Connect a protocol to it.
 
         Args:
             protocol: Makes it.
-            source: The address of this machine to connect from, if it is on this machine and can be reached from there.
 
         Raises:
             OSError: It cannot be reached, or is not whom it should be.
         """
         if self.proxy is None:
-            await self._directly(protocol, source)
+            await self._directly(protocol)
         elif self.trust is None:
             await asyncio.get_running_loop().create_connection(protocol, *_address(self.proxy))
         else:
             await self._through(self.proxy, self.trust, protocol)
 
-    async def _directly(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None) -> None:
+    async def _directly(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         loop = asyncio.get_running_loop()
         host, port = _address(self.url)
-        if source is not None and self.trust is None and is_loopback(host):
-            try:
-                await loop.create_connection(protocol, host, port, local_addr=(source, 0))
-            except ConnectionError:
-                raise
-            except OSError:  # from there nothing leads to it: it is reached by another way, such as IPv6
-                pass
-            else:
-                return
         name = host if self.trust is not None else None
         within = self.within
         made = await connected(host, port, lambda address: within is None or within.allows(address))

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui_host.tap.recording.channel_write import Telling
+    from tui_host.tap.recording.channel_write import ChannelWriter
 
 WAKES = signal.SIGCHLD
 """Wakes a thread: of the signals that a tap hears itself, and does not hand on, the one whose handler wants nothing more than that."""
@@ -28,7 +28,7 @@ class Pump:
         source: What is read.
         target: What is written.
         kind: Of what passes, as it is told.
-        telling: Is told.
+        writer: Is told.
         ended: Called at the end, in the pump's thread.
 
     Attributes:
@@ -37,14 +37,14 @@ class Pump:
         written: Bytes that were taken.
     """
 
-    def __init__(self, source: int, target: int, kind: bytes, telling: Telling, ended: Callable[[], None]) -> None:
+    def __init__(self, source: int, target: int, kind: bytes, writer: ChannelWriter, ended: Callable[[], None]) -> None:
         self.source, self.target = source, target
         self.is_broken = self.is_over = False
         self.written = 0
         self._rest = b""
         self._is_halted = False
         self._kind = kind
-        self._telling = telling
+        self._writer = writer
         self._ended = ended
 
     def prepare(self) -> None:
@@ -75,22 +75,22 @@ class Pump:
             write(2, NO_MEMORY)
         if self._is_halted and not self.is_broken:
             return  # perhaps at the true end: who goes on will see
-        self._telling.go()
+        self._writer.notify()
         self.is_over = True
         self._ended()
 
     def _pass(self) -> None:
         source, target, kind = self.source, self.target, self._kind
-        passed, go = self._telling.passed, self._telling.go
+        report, notify = self._writer.report, self._writer.notify
         if self._rest:
             self.is_broken = not write(target, self._rest)
         while not self.is_broken and (chunk := read(source)):
-            passed(kind, chunk)  # before anybody can answer it
+            report(kind, chunk)  # before anybody can answer it
             if not write(target, chunk):
                 self.is_broken = True
                 break
             self.written += len(chunk)
-            go()
+            notify()
 
     @property
     def is_held(self) -> bool:

@@ -20,9 +20,9 @@ import threading
 
 from tui_host.guard.core_dumps import leave_no_core
 from tui_host.tap.descriptors import write
+from tui_host.tap.recording.channel_write import ERROR, EXITED, IN, OUT
 from tui_host.tap.recording.log_file import NoLogError
-from tui_host.tap.recording.recorder_process import Asked, Beside
-from tui_host.tap.report_kinds import ERROR, EXITED, IN, OUT
+from tui_host.tap.recording.recorder_process import RecorderOptions, RecorderProcess
 from tui_host.tap.stdio.pump import Pump
 from tui_host.tap.stdio.server_command import IGNORED_BY_PYTHON, become, cannot_start, environment
 from tui_host.tap.stdio.signals import STOPS, Signals, die_of
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-    from tui_host.tap.recording.line_records import Lines
-    from tui_host.tap.recording.recorder_process import Ends, Plain
+    from tui_host.tap.recording.line_records import LineRecords
+    from tui_host.tap.recording.recorder_process import PlainLog, RecorderEnds
     from tui_host.tap.recording.tap_session import TapRecording
     from tui_host.tap.typed_command import Stdio
 
@@ -59,13 +59,13 @@ TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """What a terminal, or a host that signals a group, would send to all that the server has started."""
 
 
-def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
+def relay(tap: Stdio, closed: Collection[int], plain_log: PlainLog) -> NoReturn:
     """Start the server, pass everything on until it has ended, and end as it did.
 
     Args:
         tap: What was typed.
         closed: Which of the standard streams the host has given to nobody.
-        plain: As `Asked` has it.
+        plain_log: As `RecorderOptions` has it.
     """
 
     def tell(words: str) -> None:
@@ -79,23 +79,25 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
         write(2, f"{line}\n".encode(errors="backslashreplace"))
 
     try:
-        asked = Asked(tap.name, data_dir=tap.data_dir, log=tap.log, plain=plain, command=tap.command)
+        options = RecorderOptions(
+            tap.name, data_dir=tap.data_dir, log=tap.log, plain_log=plain_log, command=tap.command
+        )
     except NoLogError as error:
         tell(f"--log {tap.log}: {error}")
         os._exit(WRONG)
 
-    def work(ends: Ends) -> None:
+    def work(ends: RecorderEnds) -> None:
         from tui_host.tap.recording.recorder_main import record
 
-        def folding(recording: TapRecording) -> Lines:
-            from tui_host.tap.recording.line_records import Lines
+        def records_of(recording: TapRecording) -> LineRecords:
+            from tui_host.tap.recording.line_records import LineRecords
 
-            return Lines(recording, tap.name)
+            return LineRecords(recording, tap.name)
 
-        record(ends, asked, folding, START_SECONDS)
+        record(ends, options, records_of, START_SECONDS)
 
     try:
-        running = _Relay(tap, closed, lambda: Beside(work, tell, asked.log_file), tell)
+        running = _Relay(tap, closed, lambda: RecorderProcess(work, tell, options.log_file), tell)
     except (OSError, MemoryError) as error:  # mostly `ulimit -n`, `ulimit -u`, `ulimit -v`
         _close_own()
         tell(f"{NO_TAP}: {_reason(error)}")
@@ -109,7 +111,7 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
 
 class _Relay:
     def __init__(
-        self, tap: Stdio, closed: Collection[int], begin: Callable[[], Beside], tell: Callable[[str], None]
+        self, tap: Stdio, closed: Collection[int], begin: Callable[[], RecorderProcess], tell: Callable[[str], None]
     ) -> None:
         self._tap = tap
         self._closed = closed
@@ -124,33 +126,33 @@ class _Relay:
         self._output, output_write = os.pipe()
         self._errors, errors_write = os.pipe()
         theirs = (input_read, output_write, errors_write)
-        self._beside = begin()
+        self._recorder = begin()
         self._signals = Signals()
         try:
             self._listen()
             self._prepare()
             self._group = self._start(theirs)
         except (OSError, MemoryError):
-            self._beside.undo()
+            self._recorder.undo()
             self._signals.undo()
             raise
         for descriptor in theirs:
             os.close(descriptor)
-        self._beside.guard(self._group)
+        self._recorder.guard(self._group)
 
     def _prepare(self) -> None:
         """Have all that may be refused, while the server can still be run without it."""
-        self._telling = telling = self._beside.telling()
-        self._into = into = Pump(0, self._input, OUT, telling, lambda: self._after_input(into))
-        self._out = out = Pump(self._output, 1, IN, telling, lambda: self._after_output(out))
-        self._err = err = Pump(self._errors, 2, ERROR, telling, self._after_errors)
+        self._writer = writer = self._recorder.writer()
+        self._into = into = Pump(0, self._input, OUT, writer, lambda: self._after_input(into))
+        self._out = out = Pump(self._output, 1, IN, writer, lambda: self._after_output(out))
+        self._err = err = Pump(self._errors, 2, ERROR, writer, self._after_errors)
         for pump in (into, out, err):
             pump.prepare()
         self._signals.prepare(self._pass_signal)
         bytes(ROOM)  # untouched, and given back at once
 
     def run(self) -> NoReturn:
-        into, out, err, telling = self._into, self._out, self._err, self._telling
+        into, out, err, writer = self._into, self._out, self._err, self._writer
         for each in (into, out, err, self._signals):
             each.start()
         leave_no_core()  # not before: the server has the limits that its host gave it
@@ -158,14 +160,14 @@ class _Relay:
         self._is_running = False
         self._is_over.set()
         held = [pump for pump in (out, err) if not self._is_delivered(pump)]
-        telling.passed(EXITED, b"%d" % os.waitstatus_to_exitcode(status))
+        writer.report(EXITED, b"%d" % os.waitstatus_to_exitcode(status))
         if held and not self._is_gone():
             self._leave(held, status)
         if self._is_gone():
             self._signal_group(signal.SIGKILL)  # as in our own connections: descendants that outlived an orderly end
         os.dup2(self._nowhere, 0)
         os.dup2(self._nowhere, 1)
-        self._beside.end()
+        self._recorder.end()
         _end_as(status)
 
     def give_up(self) -> NoReturn:
@@ -197,7 +199,7 @@ class _Relay:
         try:
             for pump in (self._into, *held):
                 pump.halt(self._nowhere)
-            child = self._beside.fork()
+            child = self._recorder.fork()
             if child:
                 _end_as(status)
             self._is_over = threading.Event()
@@ -207,7 +209,7 @@ class _Relay:
             return
         while not self._is_over.is_set():
             os.read(self._wake, 64)
-        self._beside.end()
+        self._recorder.end()
         os._exit(0)
 
     def _go_on(self, held: Sequence[Pump]) -> None:

@@ -12,8 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.markdown_styles import EMPHASIS, STRONG, STRUCK, UNDERLINED, Inks
-from tui_host.tui.markdown.origins import Range
-from tui_host.tui.markdown.source_walk import Walk
+from tui_host.tui.markdown.origins import Range, Walk
 from tui_host.tui.markdown.wrap import joint
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from tui_host.tui.markdown.code_blocks import draw_code
 from tui_host.tui.markdown.inline import Words, words_of
 from tui_host.tui.markdown.line_page import Page
 from tui_host.tui.markdown.markdown_styles import UNDERLINED
-from tui_host.tui.markdown.origins import Range, Wrap
+from tui_host.tui.markdown.origins import Range, Walk, Wrap
 from tui_host.tui.markdown.parser import parse
 from tui_host.tui.markdown.source_pieces import Piece
-from tui_host.tui.markdown.source_walk import Walk
 from tui_host.tui.markdown.tables import Need, draw_table, read_table
 
 if TYPE_CHECKING:

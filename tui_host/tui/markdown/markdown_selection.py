@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len, split_graphemes
+from rich.cells import cell_len
 
 from tui_host.tui.markdown.document import Document
 from tui_host.tui.markdown.line_page import Run
 from tui_host.tui.markdown.origins import Range, Trace, Wrap
+from tui_host.tui.markdown.wrap import character_at
 
 
 def range_at(document: Document, line: int, cell: int) -> Range:
@@ -36,12 +37,8 @@ def range_at(document: Document, line: int, cell: int) -> Range:
 
 def _place_at(trace: Trace, run: Run, cell: int) -> Range | None:
     """The places of what is drawn at a cell; None behind the run."""
-    x = run.x
-    for first, last, cells in split_graphemes(_text(trace, run))[0]:
-        if cell < x + cells:
-            return run.place + first, run.place + last
-        x += cells
-    return None
+    found = character_at(_text(trace, run), cell - run.x)
+    return None if found is None else (run.place + found[0], run.place + found[1])
 
 
 def _text(trace: Trace, run: Run) -> str:

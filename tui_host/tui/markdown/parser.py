@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 DEPTH = 40
 """Nesting that is read; what lies deeper stays as it is written."""
-_MATH = re.compile(
-    r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?=[^\s$])[^$\n]*?[^\s$\\]\$(?![\d$])",
-    re.DOTALL,
-)
+_MATH = re.compile(r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?=[^\s$])[^$\n]*?[^\s$\\]\$(?![\d$])", re.DOTALL)
 """Mathematics, which stays as it is written; a price is none. Source: Pandoc, tex_math_dollars."""
 
 

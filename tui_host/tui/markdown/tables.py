@@ -13,8 +13,7 @@ from rich.style import Style
 from tui_host.tui.markdown.inline import Words, words_of
 from tui_host.tui.markdown.line_page import Page, Run
 from tui_host.tui.markdown.markdown_styles import STRONG, Inks
-from tui_host.tui.markdown.origins import Trace
-from tui_host.tui.markdown.source_walk import Walk
+from tui_host.tui.markdown.origins import Trace, Walk
 from tui_host.tui.markdown.wrap import cut, fill, longest_word
 
 if TYPE_CHECKING:

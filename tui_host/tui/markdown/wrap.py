@@ -95,6 +95,15 @@ def fold(text: str, width: int) -> list[tuple[int, int]]:
     return lines
 
 
+def character_at(text: str, cell: int) -> tuple[int, int] | None:
+    """The first and the end of the character that is drawn at a cell of `text`; None behind the text."""
+    for first, last, cells in split_graphemes(text)[0]:
+        cell -= cells
+        if cell < 0:
+            return first, last
+    return None
+
+
 def cut(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
     """The characters from `start` to `end` of what the segments say together."""
     found: list[Segment] = []

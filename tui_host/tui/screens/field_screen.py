@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 from textual.widget import Widget
@@ -11,7 +11,15 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from tui_host.capture.visible import line
+from tui_host.errors import JSON, TuiHostError
+from tui_host.settings.model_options import Options, option_of, text_of, value_of, with_value
+from tui_host.settings.system_keyring import SERVICE, keyring_name
 from tui_host.tui.screens.page_screen import PageScreen
+
+if TYPE_CHECKING:
+    from tui_host.chat.session import Session
+    from tui_host.host.host import Host
+    from tui_host.settings.schema import Provider, Settings
 
 
 class HiddenInput(Input):
@@ -74,3 +82,144 @@ class FieldScreen(PageScreen):
         """Take it."""
         event.stop()
         self.taken(event.value.strip())
+
+
+class KeyScreen(FieldScreen):
+    """One field that hides what is written; where there is no keyring, the name of the variable instead."""
+
+    HEADING = "Key"
+    PLACE = "Key"
+    HIDDEN = True
+
+    def __init__(self, host: Host, provider: Provider, stored: Callable[[], None]) -> None:
+        super().__init__()
+        self._host = host
+        self._provider = provider
+        self._stored = stored
+
+    def on_mount(self) -> None:
+        """Say whose key it is, and find the keyring."""
+        self.say(f"Key of {self._provider.label or self._provider.name}")
+        self.field.display = False
+        self.explain(f"Looking for the system's keyring{self.glyphs.more}")
+        self.run_worker(self._find_keyring())
+
+    async def _find_keyring(self) -> None:
+        from tui_host.host.keyring_status import in_thread
+
+        try:
+            name = await in_thread(keyring_name)
+        except TuiHostError as error:
+            self.explain(self._variable(f"{error.what}."))
+            return
+        if not name:
+            self.explain(self._variable("This system has no keyring, and keys are never written to a file."))
+            return
+        self.explain(
+            f"The key goes to the system's keyring ({line(name, 60)}), under {SERVICE} and {self._provider.name}; into no file, and"
+            f" nowhere but to {self._provider.label or self._provider.name}."
+        )
+        self.field.display = True
+        self.field.focus()
+
+    def _variable(self, why: str) -> str:
+        variable = self._provider.key_variable
+        how = (
+            f"Set the environment variable {variable}, then start tui-host again."
+            if variable
+            else "Write api_key into config.toml."
+        )
+        return f"{line(why, 300)}\n{how}"
+
+    @override
+    def taken(self, text: str) -> None:
+        """Keep it."""
+        if text:
+            self.run_worker(self._store(text), exclusive=True)
+        else:
+            self.complain("the field is empty")
+
+    async def _store(self, key: str) -> None:
+        try:
+            await self._host.ready()  # what redacts must know it before it is anywhere
+            await self._host.keys.store(self._provider, key)
+        except TuiHostError as error:
+            self.complain(f"not saved: {error}")
+            return
+        self.field.value = ""
+        self.action_leave()
+        self._stored()
+
+
+NOT_SENT = "not sent: the provider's own default"
+WORDS = {
+    "temperature": "How freely the model chooses among likely words: a number; 0 is the least.",
+    "top_p": "From which share of the likely words the model chooses: a number up to 1.",
+    "max_tokens": "The most tokens an answer may have, thinking included.",
+    "reasoning_effort": "How long the model thinks, in the vendor's words: low, medium, high.",
+    "seed": "A whole number: the same seed gives the same answer, as far as the provider can.",
+    "stop": 'Texts at which the answer ends, separated by commas; quote a text that has a comma or a line end: "a, b\\n".',
+    "extra_body": "More members of the request's body, as a JSON object; they replace members of the same name.",
+}
+
+
+class OptionScreen(FieldScreen):
+    """One field with the value in use; an empty one takes the session's own away."""
+
+    HEADING = "Option"
+    PLACE = "Option"
+
+    def __init__(self, host: Host, session: Session, name: str, changed: Callable[[], None]) -> None:
+        super().__init__()
+        self._session = session
+        self._option = name
+        self._configured = configured(host.settings, session, name)
+        self._changed = changed
+
+    def on_mount(self) -> None:
+        """Show what is in use."""
+        value, where = self._configured
+        else_ = f"{line(text_of(value), 200)}, {where}" if value is not None else NOT_SENT
+        self.say(f"{self._option} for {self._session.model}, this session")
+        self.explain(f"{WORDS[self._option]} If the field is empty: {else_}.")
+        self.field.value = text_of(value_of(self._session.options, self._option))
+        self.field.cursor_position = len(self.field.value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Say what is amiss while it is written."""
+        self._read(event.value.strip())
+
+    def _read(self, text: str) -> JSON:
+        """What is written; None where that is nothing, or, with the reason below the field, no such value."""
+        try:
+            value = option_of(self._option, text) if text else None
+        except ValueError as error:
+            self.complain(f"not {error}")
+            return None
+        self.complain("")
+        return value
+
+    @override
+    def taken(self, text: str) -> None:
+        """Use it from the next request on."""
+        value = self._read(text)
+        if text and value is None:
+            return
+        self._session.options = with_value(self._session.options, self._option, value)
+        if self._session.turn:
+            self._session.save()
+        self.action_leave()
+        self._changed()
+
+
+def configured(settings: Settings, session: Session, name: str) -> tuple[JSON, str]:
+    """What an option is where the session itself says nothing, None for nothing, and where that stands."""
+    profile = settings.profiles.get(session.profile)
+    provider = settings.providers.get(session.model.provider)
+    found: list[tuple[Options, str]] = []
+    if profile is not None:
+        found.append((profile.options, f"from the profile {profile.name}"))
+    if provider is not None:
+        found.append((provider.options, "as configured"))
+    said = ((value_of(options, name), where) for options, where in found)
+    return next((each for each in said if each[0] is not None), (None, ""))

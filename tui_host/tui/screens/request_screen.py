@@ -132,12 +132,7 @@ class RequestScreen(PageScreen):
     """
 
     def __init__(
-        self,
-        host: Host,
-        session: Session,
-        unsent: str,
-        wires: SessionSource | None,
-        attached: Sequence[Attached] = (),
+        self, host: Host, session: Session, unsent: str, wires: SessionSource | None, attached: Sequence[Attached] = ()
     ) -> None:
         super().__init__()
         self._host = host
@@ -157,20 +152,18 @@ class RequestScreen(PageScreen):
     def on_mount(self) -> None:
         """Make the request; the demo model may have to be started for it."""
         if self._session.busy:
-            self._note(
-                "A turn is at work: its next request is made when its calls have their results. Look again then."
-            )
+            self._note("A turn is running. Its next request is built when all calls have results; look again then.")
             return
         pool = self._host.pool
         connecting = (
             [status.name for status in pool.statuses() if status.state == "connecting"] if pool is not None else []
         )
-        late = f" Without the tools of {', '.join(connecting)}: still connecting." if connecting else ""
+        late = f" Not included: the tools of {', '.join(connecting)}, still connecting." if connecting else ""
         self._note(
             (
-                "As it would go out if you sent what stands in the prompt now. Nothing is sent from here."
+                "What would be sent if you sent the prompt now. Nothing is sent from here."
                 if self._unsent
-                else "The prompt is empty: this is what goes before your next message. Nothing is sent from here."
+                else "The prompt is empty: this is what would go before your next message. Nothing is sent from here."
             )
             + late
         )
@@ -182,7 +175,7 @@ class RequestScreen(PageScreen):
         try:
             drafts = await coming(self._host, self._session, self._unsent, self._attached)
         except TuiHostError as error:
-            self._note(f"There can be no request: {mask_of(self._host, self.glyphs)(str(error))}")
+            self._note(f"The request cannot be built: {mask_of(self._host, self.glyphs)(str(error))}")
             return
         draft = drafts[0]
         url = draft.head.url if draft.head is not None and draft.head.url is not None else ""

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tui_host.capture.frames.frame_heads import FrameHead, frame_head
+from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import decode, line
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.capture.recorder import Recorder
     from tui_host.errors import JSON
-    from tui_host.servers.catalog import ServerStatus, Tool
+    from tui_host.servers.catalog import ServerStatus, State, Tool
+    from tui_host.tui.masks import Mask
+    from tui_host.tui.sources.tapped_servers import TappedServer, TappedServers
 
 KEPT = 100
 """Frames of one server that are listed; the inspector has them all."""
@@ -91,9 +94,9 @@ def notes_of(status: ServerStatus, mask: Mask) -> list[str]:
     """What stands above all: how it is, and what a person can do about it."""
     notices = [f"notice: {line(mask(notice), 400)}" for notice in status.notices]
     if status.state == "failed":
-        return ["r connects again", *notices]
+        return ["r reconnects", *notices]
     reason = f": {line(mask(status.detail), 600)}" if status.detail else ""
-    remedy = ["r connects it"] if status.state in {"stopped", "disabled"} else []
+    remedy = ["r connects"] if status.state in {"stopped", "disabled"} else []
     return [f"{status.state}{reason}", *remedy, *notices]
 
 
@@ -221,7 +224,7 @@ def _tool(tool: Tool, mask: Mask) -> Entry:
         parts.append(Entry(key="output", label="output schema", text=lambda: mask(spelled(tool.output_schema))))
     if tool.annotations:
         hints = mask(", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations))
-        parts.append(Entry(key="annotations", label=f"the server says: {hints}", text=lambda: hints))
+        parts.append(Entry(key="annotations", label=f"the server claims: {hints}", text=lambda: hints))
     problem = tool.problem is not None
     return Entry(
         key=tool.name,
@@ -269,3 +272,74 @@ def _head(data: bytes) -> FrameHead:
 def spelled(value: JSON) -> str:
     """JSON for people who read any language."""
     return json.dumps(value, ensure_ascii=False)
+
+
+STATES: dict[State, str] = {"ready": "live", "stopped": "ended"}
+"""What a server that is looked at from outside is said to be."""
+READ_ONLY = "This server belongs to another host; you can only look at it."
+_LISTED = {
+    "resources": ("resources", "uri"),
+    "resourceTemplates": ("templates", "uriTemplate"),
+    "prompts": ("prompts", "name"),
+}
+"""By a list's name: what it is called here, and what names a thing in it."""
+_ASKED = ("tools", "resources", "prompts")
+_WORDS = 300
+
+
+def state_of(told: TappedServer) -> str:
+    """How it is, in a word."""
+    return STATES.get(told.status.state, told.status.state)
+
+
+def flow_of(told: TappedServer, servers: TappedServers) -> Flow:
+    """Its frames, the last of them one by one."""
+    flow = Flow(told.status.connection)
+    flow.sent, flow.received = told.status.frames_out, told.status.frames_in
+    flow.last.extend(servers.last(told.status.name))
+    return flow
+
+
+def told_notes(told: TappedServer, whose: str, mask: Mask) -> list[str]:
+    """What stands above all: whose it is, and how it is."""
+    reason = f": {line(mask(told.status.detail), 600)}" if told.status.detail else ""
+    return [f"{state_of(told)}{reason}, {whose}: read only"]
+
+
+def told_entries(told: TappedServer, flow: Flow, parts: Parts, mask: Mask) -> Sequence[Entry]:
+    """All that its frames tell of it."""
+    entries: list[Entry] = []
+    if told.client:
+        entries.append(fact("host", mask(told.client)))
+    if told.abilities is not None:
+        names = ", ".join(mapping(told.abilities)) or "nothing"
+        entries.append(fact("host offers", mask(names), text=mask(spelled(told.abilities))))
+    lists = [_list(name, told.listed[name], mask) for name in _LISTED if name in told.listed]
+    offered = mapping(told.status.capabilities)
+    missed = [name for name in _ASKED if name not in told.listed and name in offered]
+    if missed:
+        lists.append(fact("not requested", ", ".join(missed)))
+    return [*entries, *parts.of(told.status, flow, lists)]
+
+
+def _list(name: str, listed: Sequence[JSON], mask: Mask) -> Entry:
+    called, names = _LISTED[name]
+    return Entry(
+        key=name,
+        label=f"{called} ({len(listed):,})",
+        children=tuple(_thing(number, mapping(thing), names, mask) for number, thing in enumerate(listed)),
+        style="what",
+    )
+
+
+def _thing(number: int, thing: JSON, names: str, mask: Mask) -> Entry:
+    known = mapping(thing)
+    texts = [value for key in (names, "title", "name", "description") if isinstance(value := known.get(key), str)]
+    first, *more = [*dict.fromkeys(texts)] or ["(no name)"]
+    return Entry(
+        key=f"{number}",
+        label=mask(first),
+        note=line(mask("  ".join(more)), _WORDS),
+        text=lambda: mask(spelled(thing)),
+        style="key",
+    )

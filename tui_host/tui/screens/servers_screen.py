@@ -16,9 +16,18 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.masks import mask_of
-from tui_host.tui.screens.foreign_server_detail import READ_ONLY, flow_of, state_of, told_entries, told_notes
 from tui_host.tui.screens.page_screen import LOW, PageScreen
-from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
+from tui_host.tui.screens.servers_detail import (
+    READ_ONLY,
+    Frames,
+    Parts,
+    failure_of,
+    flow_of,
+    notes_of,
+    state_of,
+    told_entries,
+    told_notes,
+)
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.pages.tree_page import TreePage
@@ -26,11 +35,11 @@ from tui_host.tui.widgets.pages.tree_page import TreePage
 if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.servers.catalog import ServerStatus, State
-    from tui_host.tui.sources.tapped_servers import ToldServer, ToldServers
+    from tui_host.tui.sources.tapped_servers import TappedServer, TappedServers
 
 OWN = "your own"
 """The heading above them, where those of another host stand there too."""
-NONE_TOLD = "none was recorded"
+NONE_TOLD = "none recorded"
 _STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "failed": "failed"}
 _BESIDE = 76
 """Columns that it takes to have the list beside what is known of the chosen server."""
@@ -60,7 +69,7 @@ class _Listed:
     """
 
     status: ServerStatus | None
-    told: ToldServer | None = None
+    told: TappedServer | None = None
     words: str = ""
 
 
@@ -92,7 +101,7 @@ class ServersScreen(PageScreen):
     }
     """
 
-    def __init__(self, host: Host, told: ToldServers | None = None) -> None:
+    def __init__(self, host: Host, told: TappedServers | None = None) -> None:
         super().__init__()
         self._host = host
         self._servers = told

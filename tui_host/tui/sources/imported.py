@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
-NO_CHAT = "What was captured elsewhere: no chat stands in it; the wires are in the inspector (f2). Nothing can be sent from here: ctrl+n begins a session of your own."
+NO_CHAT = "This capture has no chat. Read its requests and frames in the inspector (f2). To send something, begin a session of your own with ctrl+n."
 
 
 class ImportSource(SessionSource):

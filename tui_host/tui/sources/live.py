@@ -26,9 +26,9 @@ PER_PIECE = 100
 """Records folded between two looks at the clock."""
 PER_PAGE = 250
 """Records of a row that are read at a time."""
-EMPTY_KEPT = "Nothing was kept of this session's wires."
-EMPTY_TAPPED = "Nothing has passed yet. Use the tapped host: each byte appears here as it moves."
-BEING_READ = "What was recorded is being read …"
+EMPTY_KEPT = "No requests or frames of this session were saved."
+EMPTY_TAPPED = "Nothing has passed yet. Use the tapped host, and its traffic appears here."
+BEING_READ = "Reading the records …"
 
 
 class SessionSource:

@@ -36,11 +36,11 @@ _WHOSE = 100
 PIECES_SECONDS = 0.02
 """How long one look folds records while little is drawn."""
 
-NO_MODEL = "Only servers are tapped so far. tui-host tap llm --upstream URL shows what this host says to its model."
-LOADING = "What the taps recorded is being read …"
-GONE = "What was recorded here was deleted. f5 lists what else there is; ctrl+n begins a session of your own."
-NOTHING_SAID = "Nothing has been said yet: use the tapped host, and it appears here."
-NEVER_SAID = "Nothing was said while it was tapped."
+NO_MODEL = "Only servers are tapped so far. To see the model's traffic too, run tui-host tap llm --upstream URL."
+LOADING = "Reading the taps' records …"
+GONE = "These records were deleted. f5 lists other sessions; ctrl+n begins your own."
+NOTHING_SAID = "No messages yet. Use the tapped host, and they appear here."
+NEVER_SAID = "No messages passed while this host was tapped."
 
 
 class TapSource(SessionSource):
@@ -52,7 +52,7 @@ class TapSource(SessionSource):
         never_said: And where nothing will any more.
     """
 
-    read_only = "A tap's, read only.  ctrl+n new session  / commands"
+    read_only = "Tapped, read only.  ctrl+n new session  / commands"
     no_model = NO_MODEL
     nothing_said = NOTHING_SAID
     never_said = NEVER_SAID

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.frames.frame_summary import introduced
 from tui_host.capture.json.narrowing import items, mapping
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode
 from tui_host.errors import JSON
 from tui_host.servers.catalog import ServerStatus, State, Tool
@@ -72,7 +72,7 @@ class Telling(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldServer:
+class TappedServer:
     """What is told of one server.
 
     Attributes:
@@ -104,12 +104,12 @@ class _Server:
         self.passed = [0, 0]  # in and out
         self.malformed = 0
         self.has_more = self.has_new_lines = self.has_failed = False
-        self._told: ToldServer | None = None
+        self._told: TappedServer | None = None
 
     @property
-    def told(self) -> ToldServer:
+    def told(self) -> TappedServer:
         """It as a value, the same one while nothing of it changes."""
-        now = ToldServer(
+        now = TappedServer(
             status=self.status, client=self.client, abilities=self.abilities, listed=MappingProxyType(self.listed)
         )
         if self._told is None or self._told.status is not now.status:
@@ -131,7 +131,7 @@ class _Server:
         return not before
 
 
-class ToldServers:
+class TappedServers:
     """Reads what the rows of a session tell of servers: those that are new with each look.
 
     Args:
@@ -150,7 +150,7 @@ class ToldServers:
         return self._source.origin
 
     @property
-    def servers(self) -> Sequence[ToldServer]:
+    def servers(self) -> Sequence[TappedServer]:
         """Those of which something is told, in the order in which they came."""
         return [server.told for server in self._servers.values()]
 

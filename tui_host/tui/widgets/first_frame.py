@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.suggestions import Offers
 
-EMPTY_LIVE = "Nothing on the wire yet. Ask something: each byte appears here as it moves."
+EMPTY_LIVE = "Nothing sent yet. Ask something, and every byte appears here."
 FROM_FILE = "From a file, read only.  ctrl+n new session  / commands"
 """What stands in the prompt beside what was captured elsewhere."""
 

@@ -230,7 +230,7 @@ def _alerts(host: Host, session: Session | None) -> list[str]:
     words = [f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)"] if waiting else []
     recorder = host.recorder
     if recorder is not None and recorder.unkept:
-        words.append(f"not kept: {recorder.unkept} ({line(recorder.fault, 60)})")
+        words.append(f"not saved: {recorder.unkept} ({line(recorder.fault, 60)})")
     return words
 
 
@@ -262,8 +262,8 @@ def waiting(host: Host, session: Session) -> Content:
         "servers": f"waiting for {_connecting(host)}",
         "demo model": f"waiting for {line(str(session.model), 60)} to start",
         "model": f"waiting for {line(activity.detail, 60) or 'the model'}",
-        "retry": "trying again in",  # why, the note above says
-        "answer": "the answer is coming",
+        "retry": "retrying in",  # why, the note above says
+        "answer": "receiving the answer",
         "you": f"waiting for you: {count} call{'s' * (count != 1)} to decide",
         "tools": f"waiting for {_running(host, session)}",
     }[activity.waits]

@@ -45,14 +45,14 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{2,4}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """A number as it was written."""
+    """A number as written."""
 
     value: Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """Two expressions and what is done with them; equal ones are one, and are asked for once."""
+    """An operator on two expressions; equal operations are asked for once."""
 
     operator: Operator
     left: Expression
@@ -63,19 +63,19 @@ Expression: TypeAlias = Number | Operation
 
 
 def find_expression(text: str) -> Expression | None:
-    """The longest arithmetic expression in a text that has at least one operation, None if there is none."""
+    """Return the longest arithmetic expression in a text with at least an operation. None if absent."""
     plain = unicodedata.normalize("NFKC", text.translate(_SIGNS)).replace("**", "^")
     plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", plain)
     for pattern, words in _REWRITTEN:
         plain = pattern.sub(words, plain)
     for pattern, sign in _WORDS:
         plain = pattern.sub(sign, plain)
-    found = (parse(run) for run in sorted(_RUN.findall(plain), key=len, reverse=True) if len(run.strip()) > 2)
-    return next((tree for tree in found if isinstance(tree, Operation)), None)
+    trees = (parse(run) for run in sorted(_RUN.findall(plain), key=len, reverse=True) if len(run.strip()) > 2)
+    return next((tree for tree in trees if isinstance(tree, Operation)), None)
 
 
 def parse(text: str) -> Expression | None:
-    """The tree of a text that is nothing but an expression; None if it is none, or too long for a demonstration."""
+    """Parse a text as an expression. None if it is none, or too long for a demonstration."""
     text = text.strip().rstrip(".").strip()
     if len(text) > _LONGEST or _DATE.fullmatch(text):
         return None
@@ -86,7 +86,7 @@ def parse(text: str) -> Expression | None:
 
 
 def operations(expression: Expression) -> Iterator[Operation]:
-    """All operations, each after those that it needs."""
+    """Yield all operations, operands first."""
     if isinstance(expression, Operation):
         yield from operations(expression.left)
         yield from operations(expression.right)
@@ -94,7 +94,7 @@ def operations(expression: Expression) -> Iterator[Operation]:
 
 
 def compute(operator: Operator, left: Decimal, right: Decimal) -> Decimal | None:
-    """What a tool for this should answer, to tell a surprising result; None for a division by zero."""
+    """Return the result expected from a tool, to notice a surprising result. None for a division by zero."""
     match operator:
         case "+":
             return _CONTEXT.add(left, right)
@@ -108,7 +108,7 @@ def compute(operator: Operator, left: Decimal, right: Decimal) -> Decimal | None
 
 
 def written(expression: Expression, *, in_operation: bool = False) -> str:
-    """The expression for a person, with the parentheses that its order of steps needs."""
+    """Write the expression for a person, with the parentheses needed for the order of steps."""
     match expression:
         case Number(value=value):
             return f"({number_text(value)})" if value < 0 and in_operation else number_text(value)
@@ -133,7 +133,7 @@ def _binds(expression: Expression) -> int:
 
 
 def number_text(value: Decimal) -> str:
-    """A number as JSON writes it, without an exponent where that stays short."""
+    """Write a number as JSON, without an exponent where short."""
     if value == value.to_integral_value() and abs(value) < Decimal(10) ** 30:
         return str(int(value))
     return format(value, "f") if -30 < value.adjusted() < 30 else str(value)
@@ -144,7 +144,7 @@ class _NoExpressionError(Exception):
 
 
 class _Parser:
-    """Recursive descent: sums of products of powers. The length of the text bounds its depth."""
+    """Recursive descent: sums of products of powers. The length of the text bounds the depth."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(self._split(text))
@@ -161,11 +161,11 @@ class _Parser:
     def _split(text: str) -> Iterator[str]:
         position = 0
         while position < len(text):
-            found = _TOKEN.match(text, position)
-            if found is None:
+            match = _TOKEN.match(text, position)
+            if match is None:
                 raise _NoExpressionError
-            yield found[1] or found[2]
-            position = found.end()
+            yield match[1] or match[2]
+            position = match.end()
 
     def _next(self, signs: str) -> str:
         if self._position < len(self._tokens) and self._tokens[self._position] in signs:

@@ -64,7 +64,7 @@ _PARAGRAPHS_TO_A_SECTION = 4
 
 
 def prose(turn: Turn) -> Plan | None:
-    """`write N words`, up to 50,000 of them; headings do not count."""
+    """Answer `write N words`, up to 50,000 words without headings."""
     english, chinese = _ENGLISH_ASKED.search(turn.head), _CHINESE_ASKED.search(turn.head)
     if english:
         return turn.answer(_of_length(turn, int(english[1].replace(",", "")), in_chinese=False))
@@ -79,12 +79,12 @@ def _of_length(turn: Turn, asked: int, *, in_chinese: bool) -> str:
 
 
 def english_text(words: int) -> str:
-    """Exactly this many words, without the headings."""
+    """Write this many words, without the headings."""
     return _text(words, _ENGLISH, "Part")
 
 
 def chinese_text(characters: int) -> str:
-    """This many characters, without the headings; punctuation counts, as it does in Chinese."""
+    """Write this many characters, punctuation included, without the headings."""
     return _text(characters, _CHINESE, "第")
 
 

@@ -1,4 +1,4 @@
-"""Rule: a page of Markdown with everything that a chat has to draw."""
+"""Rule: a page of Markdown with everything to be drawn by a chat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules: greetings and help, what tools there are, and what is said when no rule fits."""
+"""Rules: greetings and help, the list of tools, and the answer without a matching rule."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _HELP_ZH = """我是本程序的演示模型，**不是人工智能**：我只�
 
 
 def pictures(turn: Turn) -> Plan | None:
-    """What came with the question and cannot be looked at by rules."""
+    """Answer a question about images, which rules cannot look at."""
     if not turn.images or (turn.question and not _PICTURE.search(turn.head)):
         return None
     return turn.answer(_seen(turn))
@@ -74,14 +74,14 @@ def _counted(turn: Turn) -> str:
 
 
 def greeting(turn: Turn) -> Plan | None:
-    """Says what it is and what it can do; to an empty question too."""
+    """Introduce the demo model and its abilities; also the answer to an empty question."""
     if turn.question and not _GREETING.match(turn.question):
         return None
     return turn.answer(f"{turn.words(_HELP_EN, _HELP_ZH)}\n{_offered(turn)}")
 
 
 def list_tools(turn: Turn) -> Plan | None:
-    """The tools that the request offered, by name."""
+    """List the offered tools by name."""
     if not _TOOLS.match(turn.question):
         return None
     lines = [f"- `{tool.name}` – {' '.join(tool.description.split())[:100]}" for tool in turn.tools.tools[:100]]
@@ -89,7 +89,7 @@ def list_tools(turn: Turn) -> Plan | None:
 
 
 def not_recognised(turn: Turn) -> Plan:
-    """An honest answer to what no rule recognises."""
+    """Answer honestly when no rule matches."""
     asked = " ".join(turn.question.split())
     asked = (f"{asked[:80]}…" if len(asked) > 80 else asked).replace("`", "'")
     text = turn.words(

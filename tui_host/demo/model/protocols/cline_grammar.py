@@ -1,4 +1,4 @@
-"""Cline's XML: `use_mcp_tool` and others, one in an answer; the turn ends with `attempt_completion`."""
+"""Cline's XML: `use_mcp_tool` and more, one tool in an answer; the turn ends with `attempt_completion`."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Cline(Grammar):
         chapter = _CHAPTER.search(prompt)
         text = prompt[chapter.end() :] if chapter else prompt
         servers = list(_SERVER.finditer(text))
-        ends = [one.start() for one in servers[1:]] + [len(text)]
-        found = [
+        ends = [section.start() for section in servers[1:]] + [len(text)]
+        listed_tools = [
             tool
             for server, end in zip(servers, ends, strict=True)
             for tool in _tools_of(server[1], text[server.end() : end])
@@ -50,7 +50,7 @@ class Cline(Grammar):
             for name, names in _OWN.items()
             if f"<{name}>" in prompt
         ]
-        return once((*found, *own))
+        return once((*listed_tools, *own))
 
     @override
     def question(self, text: str) -> str:
@@ -59,10 +59,10 @@ class Cline(Grammar):
 
     @override
     def attempts(self, text: str) -> list[Attempt]:
-        found = _BLOCK.search(spoken(text))
-        if found is None:
+        match = _BLOCK.search(spoken(text))
+        if match is None:
             return []
-        name, block = found[1], found[2]
+        name, block = match[1], match[2]
         if name == USE_TOOL:
             arguments = _ARGUMENTS.search(block)
             given = arguments[1].strip() if arguments else ""
@@ -75,14 +75,14 @@ class Cline(Grammar):
 
     @override
     def results(self, text: str, calls: Sequence[Call]) -> Results | None:
-        found = _RESULT.match(text)
-        if not calls or (found is None and not _OTHERS.match(text)):
+        head = _RESULT.match(text)
+        if not calls or (head is None and not _OTHERS.match(text)):
             return None
-        told = _AROUND.sub("", text[found.end() if found else 0 :]).strip()
-        reason = inner(told, "feedback")
+        result = _AROUND.sub("", text[head.end() if head else 0 :]).strip()
+        reason = inner(result, "feedback")
         if reason:
-            told = f"{told.partition('<feedback>')[0].strip()} Reason: {reason}"
-        return Results(texts=(inner(told, "answer") or told,))
+            result = f"{result.partition('<feedback>')[0].strip()} Reason: {reason}"
+        return Results(texts=(inner(result, "answer") or result,))
 
     @override
     def call(self, call: AskedCall) -> str:
@@ -117,13 +117,13 @@ def _thinking(thought: str) -> str:
 def _tools_of(server: str, text: str) -> list[Tool]:
     listed, resources = _AVAILABLE.search(text), _RESOURCES.search(text)
     text = text[listed.end() if listed else 0 : resources.start() if resources else len(text)]
-    found = list(_TOOL.finditer(text))
-    ends = [one.start() for one in found[1:]] + [len(text)]
-    schemas = [next(objects_in(text[one.end() : end]), None) for one, end in zip(found, ends, strict=True)]
+    entries = list(_TOOL.finditer(text))
+    ends = [entry.start() for entry in entries[1:]] + [len(text)]
+    schemas = [next(objects_in(text[entry.end() : end]), None) for entry, end in zip(entries, ends, strict=True)]
     # Lists of other things under a heading have no schemas.
     return [
-        made(f"{server}__{one[1]}", one[2] or "", schema)
-        for one, schema in zip(found, schemas, strict=True)
+        made(f"{server}__{entry[1]}", entry[2] or "", schema)
+        for entry, schema in zip(entries, schemas, strict=True)
         if listed or schema is not None
     ]
 

@@ -1,4 +1,4 @@
-"""A tool protocol in plain text as the model uses it: reads what the host wrote, and writes what the model wants."""
+"""A plain-text tool protocol on the model's side: reads the host's words, and writes the model's."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Results:
 
 
 class Grammar(Protocol):
-    """One protocol.
+    """A tool protocol.
 
     Attributes:
         several: Whether an answer may ask for several calls.
@@ -54,11 +54,11 @@ class Grammar(Protocol):
     opening: str
 
     def tools(self, prompt: str) -> tuple[Tool, ...]:
-        """Read the tools that a system prompt lists."""
+        """Read the tools in a system prompt."""
         return offered_in(prompt)
 
     def question(self, text: str) -> str:
-        """Take what the person said out of a user message."""
+        """Take the person's words out of a user message."""
         return text
 
     def attempts(self, text: str) -> list[Attempt]:
@@ -66,7 +66,7 @@ class Grammar(Protocol):
         ...
 
     def results(self, text: str, calls: Sequence[Call]) -> Results | None:
-        """Read the results of these calls from a user message. None if it has not the form of results."""
+        """Read the results of calls from a user message. None if the message has another form."""
         ...
 
     def call(self, call: AskedCall) -> str:
@@ -74,24 +74,24 @@ class Grammar(Protocol):
         ...
 
     def unclosed(self, call: AskedCall) -> str:
-        """Write a call that breaks off before its end."""
+        """Write a call without its end."""
         ...
 
     def invented(self, call: AskedCall) -> str:
-        """Write a result such as the host would give: models make one up at times."""
+        """Write a result as the host would, since models make results up."""
         ...
 
     def asking(self, calls: str, text: str, thought: str) -> str:
-        """Write an answer that asks for calls, after words and thinking."""
+        """Write an answer with calls, after words and thinking."""
         return joined(thought, text, calls)
 
     def ending(self, text: str, thought: str) -> str:
-        """Write an answer that ends the turn."""
+        """Write the answer at the end of a turn."""
         return joined(thought, text)
 
 
 def spoken(text: str) -> str:
-    """Return an answer's text without thinking, and without fences unless one fence holds all of the text."""
+    """Return an answer's text without thinking, and without fences unless a fence holds all of the text."""
     plain = _THINKING.sub("", text).strip()
     whole = _FENCE.fullmatch(plain)
     return whole[1] if whole else _FENCE.sub("", plain)
@@ -103,5 +103,5 @@ def is_arguments(text: str) -> bool:
 
 
 def joined(*texts: str) -> str:
-    """Join the texts that are not empty with blank lines."""
+    """Join the non-empty texts with blank lines."""
     return "\n\n".join(text for text in texts if text)

@@ -37,7 +37,7 @@ _NO_ACTION = ("none", "n/a")
 
 
 class Cherry(Grammar):
-    """Calls as `<tool_use>` elements, results as `<tool_use_result>` elements in one user message."""
+    """Calls as `<tool_use>` elements, results as `<tool_use_result>` elements in a user message."""
 
     several = True
     opening = "<tool_use>"
@@ -123,7 +123,7 @@ def _hermes_content(text: str) -> str:
 
 
 class Objects(Grammar):
-    """An answer that is one JSON object: `{"tool": …, "arguments": …}`, or `{"function": …, "parameters": …}`.
+    """An answer as a single JSON object: `{"tool": …, "arguments": …}`, or `{"function": …, "parameters": …}`.
 
     Args:
         tool: The key of the tool's name.
@@ -138,19 +138,19 @@ class Objects(Grammar):
 
     @override
     def attempts(self, text: str) -> list[Attempt]:
-        said = spoken(text).strip()
+        rest = spoken(text).strip()
         attempts: list[Attempt] = []
-        while said.startswith("{"):
+        while rest.startswith("{"):
             try:
-                value, end = json.JSONDecoder().raw_decode(said)
+                value, end = json.JSONDecoder().raw_decode(rest)
             except (ValueError, RecursionError):
-                name = self._name.match(said[1:].lstrip())
-                return [*attempts, Attempt(name=name[1], arguments=said, is_whole=False)] if name else attempts
+                name = self._name.match(rest[1:].lstrip())
+                return [*attempts, Attempt(name=name[1], arguments=rest, is_whole=False)] if name else attempts
             name, arguments = value.get(self._tool), value.get(self._arguments)
             if not isinstance(name, str) or not is_object(arguments):
                 return attempts
             attempts.append(Attempt(name=name, arguments=compact(arguments)))
-            said = said[end:].lstrip(" \t\r\n,")
+            rest = rest[end:].lstrip(" \t\r\n,")
         return attempts
 
     @override
@@ -181,12 +181,12 @@ class Objects(Grammar):
 
 
 def _with_error(head: str, result: str) -> str:
-    """Mark a result as an error where only the line before it does."""
+    """Mark a result as an error where only the line before does."""
     return f"Error: {result}" if _ERROR.search(head) and not _ERROR.match(result) else result
 
 
 class React(Grammar):
-    """Lines with the labels Thought, Action, Action Input, Observation, Final Answer; one action in an answer."""
+    """Lines with the labels Thought, Action, Action Input, Observation, Final Answer; a single action in an answer."""
 
     opening = "Action:"
 
@@ -196,11 +196,11 @@ class React(Grammar):
 
     @override
     def attempts(self, text: str) -> list[Attempt]:
-        said = spoken(text)
-        action = _ACTION.search(said)
+        words = spoken(text)
+        action = _ACTION.search(words)
         if action is None or action["name"].strip().casefold() in _NO_ACTION:
             return []
-        given = _ACTION_INPUT.search(said, action.end())
+        given = _ACTION_INPUT.search(words, action.end())
         arguments = given["text"].strip() if given else ""
         try:
             _, end = json.JSONDecoder().raw_decode(arguments)

@@ -1,4 +1,4 @@
-"""Messages as the vendor serves it. Source: Anthropic API reference, Messages and its streaming events."""
+"""Serves Messages. Source: Anthropic API reference, Messages and its streaming events."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class AnthropicWire:
         return json_line(_error(refused.status, refused.words, identity))
 
     def writer(self, asked: Asked, *, identity: str, created: int) -> AnthropicWriter:
-        """Make a writer for one answer."""
+        """Make a writer for an answer."""
         del created
         return AnthropicWriter(asked=asked, identity=identity)
 
@@ -146,7 +146,7 @@ def _pictures(blocks: list[dict[str, object]]) -> tuple[str, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class AnthropicWriter:
-    """Writes one answer as named events that open, fill and close blocks, or as one message."""
+    """Writes an answer as named events opening, filling and closing blocks, or as a message."""
 
     asked: Asked
     identity: str
@@ -193,14 +193,14 @@ class AnthropicWriter:
 
     def whole(self, pieces: Sequence[Piece], ended: Ended) -> bytes:
         """Write a message."""
-        said = gathered(pieces)
+        answer = gathered(pieces)
         content: list[JSON] = []
-        if said.thinking:
-            shown = said.thinking if self.asked.shows_thinking else ""
-            content.append({"type": "thinking", "thinking": shown, "signature": seal(_SIGNED, said.thinking)})
-        if said.text:
-            content.append({"type": "text", "text": said.text})
-        for call in said.calls:
+        if answer.thinking:
+            shown = answer.thinking if self.asked.shows_thinking else ""
+            content.append({"type": "thinking", "thinking": shown, "signature": seal(_SIGNED, answer.thinking)})
+        if answer.text:
+            content.append({"type": "text", "text": answer.text})
+        for call in answer.calls:
             # The vendor puts arguments that are no JSON under this name.
             values = object_in(call.arguments)
             values = {"INVALID_JSON": call.arguments} if values is None else values

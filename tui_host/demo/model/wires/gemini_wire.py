@@ -1,4 +1,4 @@
-"""generateContent as the vendor serves it. Source: Gemini API reference, v1beta."""
+"""Serves generateContent. Source: Gemini API reference, v1beta."""
 
 from __future__ import annotations
 
@@ -102,24 +102,24 @@ class GeminiWire:
         )
 
     def refusal(self, refused: RequestRefused, *, identity: str = "", request: Request | None = None) -> bytes:
-        """Write `{"error": {"code", "message", "status", "details"}}`, in a list where the answer would have been one."""
+        """Write `{"error": {"code", "message", "status", "details"}}`, in a list for requests for a list."""
         del identity
         error = _error(refused.status, refused.words)
         return json_line([error] if request is not None and _wants_array(request) else error) + b"\n"
 
     def writer(self, asked: Asked, *, identity: str, created: int) -> GeminiWriter:
-        """Make a writer for one answer."""
+        """Make a writer for an answer."""
         del created
         return GeminiWriter(asked=asked, identity=identity)
 
 
 def _wants_array(request: Request) -> bool:
-    """Tell whether the answer is to come as one JSON array in pieces: a stream that does not ask for events."""
+    """Tell whether a streamed answer is a JSON array in pieces, instead of events."""
     return request.path.endswith(":streamGenerateContent") and parse_qs(request.query).get("alt") != ["sse"]
 
 
 def _with_camel_names(value: dict[str, object]) -> dict[str, object]:
-    """Return the object with the API's own names in camel case; the service takes them with underscores too."""
+    """Return the object with the API's own names in camel case; the service takes both spellings."""
     names = {name: re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name) for name in value}
     return {camel: value[name] if camel in _FOREIGN else _renamed(value[name]) for name, camel in names.items()}
 
@@ -141,7 +141,7 @@ def _messages(contents: list[dict[str, object]]) -> Iterator[Message]:
     calls: tuple[Call, ...] = ()
     for index, content in enumerate(contents):
         parts = objects_at(content, "parts")
-        said = [text_at(part, "text") for part in parts if "text" in part and not part.get("thought")]
+        texts = [text_at(part, "text") for part in parts if "text" in part and not part.get("thought")]
         if content.get("role") == "model":
             for part in parts:
                 if "functionCall" in part:
@@ -151,7 +151,7 @@ def _messages(contents: list[dict[str, object]]) -> Iterator[Message]:
                 Call(id=f"{index}.{place}", name=text_at(call, "name"), arguments=compact(object_at(call, "args")))
                 for place, call in enumerate(asked)
             )
-            yield AssistantSaid(text="".join(said), calls=calls)
+            yield AssistantSaid(text="".join(texts), calls=calls)
             continue
         responses = [object_at(part, "functionResponse") for part in parts if "functionResponse" in part]
         for call, response in zip(calls, responses, strict=False):
@@ -164,8 +164,8 @@ def _messages(contents: list[dict[str, object]]) -> Iterator[Message]:
                 is_error="error" in values,
             )
         images = _pictures(parts)
-        if said or images:
-            yield UserSaid(text="\n".join(said), images=images)
+        if texts or images:
+            yield UserSaid(text="\n".join(texts), images=images)
 
 
 def _pictures(parts: list[dict[str, object]]) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ def _pictures(parts: list[dict[str, object]]) -> tuple[str, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class GeminiWriter:
-    """Writes one answer as responses with new parts each, as events or in one array, or as one response."""
+    """Writes an answer as responses with new parts each, as events or in an array, or as a single response."""
 
     asked: Asked
     identity: str
@@ -190,7 +190,7 @@ class GeminiWriter:
 
     @property
     def stream_type(self) -> str:
-        """The type for events where they were asked for, else for JSON."""
+        """The content type for events, or for JSON."""
         return "application/json; charset=UTF-8" if self._is_array else "text/event-stream"
 
     @property
@@ -202,7 +202,7 @@ class GeminiWriter:
         return b"[" if self._is_array else b""
 
     def piece(self, piece: Piece) -> bytes:
-        """Write a response with one part; a call is sent whole."""
+        """Write a response with a single part; calls are sent whole."""
         self._tokens += not isinstance(piece, CallEnded)
         self._thoughts += isinstance(piece, Thought)
         part = self._part(piece)
@@ -218,7 +218,7 @@ class GeminiWriter:
         return self._framed(_error(500, message)) + (b"]" if self._is_array else b"")
 
     def whole(self, pieces: Sequence[Piece], ended: Ended) -> bytes:
-        """Write one response with all parts."""
+        """Write a response with all parts."""
         parts: list[JSON] = []
         for kind in (Thought, Said):
             text = "".join(piece.text for piece in pieces if isinstance(piece, kind))
@@ -228,7 +228,7 @@ class GeminiWriter:
         return json_line(self._response(parts or _closing(ended), self._finish(ended), ended))
 
     def _part(self, piece: Piece) -> JSON:
-        """Return the part that sends a piece, None if nothing is sent."""
+        """Return the part for a piece. None for no part."""
         match piece:
             case Thought(text=text):
                 return {"text": text, "thought": True} if self.asked.shows_thinking else None
@@ -290,7 +290,7 @@ class GeminiWriter:
 
 
 def _closing(ended: Ended) -> list[JSON]:
-    """Return the last part: empty, and signed where there was thinking and no call carries the signature."""
+    """Return the last part: empty, and signed after thinking without calls."""
     part: dict[str, JSON] = {"text": ""}
     if ended.thinking_tokens and ended.stop != "calls":
         part["thoughtSignature"] = seal("text", "")

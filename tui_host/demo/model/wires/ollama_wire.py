@@ -1,4 +1,4 @@
-"""/api/chat as Ollama serves it. Source: Ollama's docs/api.md."""
+"""Serves /api/chat. Source: Ollama's docs/api.md."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OllamaWire:
     request_id_header = ""
 
     def read(self, request: Request) -> Asked:
-        """Read a request; one without messages only loads the model."""
+        """Read a request; without messages, a request only loads the model."""
         body = body_of(request)
         messages = tuple(_messages(objects_at(body, "messages")))
         tokens, cached = token_counts(request.body, messages)
@@ -75,7 +75,7 @@ class OllamaWire:
         return json_line({"error": refused.words})
 
     def writer(self, asked: Asked, *, identity: str, created: int) -> OllamaWriter:
-        """Make a writer for one answer."""
+        """Make a writer for an answer."""
         return OllamaWriter(asked=asked, identity=identity, created=created)
 
 
@@ -105,9 +105,9 @@ def _messages(values: list[dict[str, object]]) -> Iterator[Message]:
 
 
 def _answered_call(value: dict[str, object], names_by_id: dict[str, str]) -> str:
-    """Take the call that a result belongs to out of `names_by_id`: by id, else the first of its name, else the first."""
+    """Take the call of a result out of `names_by_id`: by id, else the first of its name, else the first."""
     identity, name = text_at(value, "tool_call_id"), text_at(value, "tool_name")
-    by_name = (known for known, called in names_by_id.items() if called == name)
+    by_name = (call_id for call_id, called in names_by_id.items() if called == name)
     if identity not in names_by_id:
         identity = next(itertools.chain(by_name, names_by_id), "")
     names_by_id.pop(identity, None)
@@ -116,7 +116,7 @@ def _answered_call(value: dict[str, object], names_by_id: dict[str, str]) -> str
 
 @dataclass(slots=True, kw_only=True)
 class OllamaWriter:
-    """Writes one answer as a line of JSON for each piece, or as one object."""
+    """Writes an answer as lines of JSON, or as a single object."""
 
     asked: Asked
     identity: str
@@ -154,11 +154,11 @@ class OllamaWriter:
         return json_line({"error": message}) + b"\n"
 
     def whole(self, pieces: Sequence[Piece], ended: Ended) -> bytes:
-        """Write one object."""
-        said = gathered(pieces)
-        message: dict[str, JSON] = {"content": said.text}
-        if said.thinking:
-            message["thinking"] = said.thinking
+        """Write a single object."""
+        answer = gathered(pieces)
+        message: dict[str, JSON] = {"content": answer.text}
+        if answer.thinking:
+            message["thinking"] = answer.thinking
         calls: list[JSON] = []
         for piece in pieces:
             if isinstance(piece, CallEnded):
@@ -171,7 +171,7 @@ class OllamaWriter:
         return json_line({**self._head(message), **self._done(ended)})
 
     def _call(self, index: int, name: str, arguments: str) -> JSON:
-        """Return a call as the server sends one. None if the arguments are no object."""
+        """Return a call in the server's form. None if the arguments are no object."""
         values = object_in(arguments)
         if values is None:
             return None

@@ -1,4 +1,4 @@
-"""Chat Completions as a vendor serves it. Source: OpenAI API reference, Chat."""
+"""Serves Chat Completions. Source: OpenAI API reference, Chat."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class OpenAIWire:
         return json_line(_error(refused.words, kind, refused.code or code)) + b"\n"
 
     def writer(self, asked: Asked, *, identity: str, created: int) -> OpenAIWriter:
-        """Make a writer for one answer."""
+        """Make a writer for an answer."""
         return OpenAIWriter(asked=asked, identity=identity, created=created)
 
 
@@ -122,7 +122,7 @@ def _content(message: dict[str, object]) -> tuple[str, tuple[str, ...]]:
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIWriter:
-    """Writes one answer as `chat.completion.chunk` events, or as one `chat.completion`."""
+    """Writes an answer as `chat.completion.chunk` events, or as a `chat.completion`."""
 
     asked: Asked
     identity: str
@@ -134,7 +134,7 @@ class OpenAIWriter:
         return self._chunk({"role": "assistant", "content": "", "refusal": None})
 
     def piece(self, piece: Piece) -> bytes:
-        """Write one chunk."""
+        """Write a chunk."""
         match piece:
             case Said(text=text):
                 return self._chunk({"content": text})
@@ -149,7 +149,7 @@ class OpenAIWriter:
         assert_never(piece)
 
     def end(self, ended: Ended) -> bytes:
-        """Write the finish reason, the usage if it was asked for, and `[DONE]`."""
+        """Write the finish reason, the usage if asked for, and `[DONE]`."""
         data = self._chunk({}, finish=_FINISH[ended.stop])
         if self.asked.with_usage:
             data += event({**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage(ended)})
@@ -161,12 +161,12 @@ class OpenAIWriter:
 
     def whole(self, pieces: Sequence[Piece], ended: Ended) -> bytes:
         """Write a `chat.completion`."""
-        said = gathered(pieces)
-        calls: list[JSON] = [self._call(call.index, call.name, call.arguments) for call in said.calls]
-        message: dict[str, JSON] = {"role": "assistant", "content": said.text if said.text or not calls else None}
+        answer = gathered(pieces)
+        calls: list[JSON] = [self._call(call.index, call.name, call.arguments) for call in answer.calls]
+        message: dict[str, JSON] = {"role": "assistant", "content": answer.text if answer.text or not calls else None}
         message["refusal"] = None
-        if said.thinking:
-            message["reasoning_content"] = said.thinking
+        if answer.thinking:
+            message["reasoning_content"] = answer.thinking
         if calls:
             message["tool_calls"] = calls
         choice: JSON = {"index": 0, "message": message, "logprobs": None, "finish_reason": _FINISH[ended.stop]}

@@ -1,4 +1,4 @@
-"""Responses as the vendor serves it. Source: OpenAI API reference, Responses and its streaming events."""
+"""Serves Responses. Source: OpenAI API reference, Responses and its streaming events."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class ResponsesWire:
     def read(self, request: Request) -> Asked:
         """Read a request."""
         body = body_of(request)
-        instructions, said = text_at(body, "instructions"), text_at(body, "input")
+        instructions, question = text_at(body, "instructions"), text_at(body, "input")
         messages = (
             *((SystemSaid(text=instructions),) if instructions else ()),
-            *((UserSaid(text=said),) if said else _messages(objects_at(body, "input"))),
+            *((UserSaid(text=question),) if question else _messages(objects_at(body, "input"))),
         )
         tokens, cached = token_counts(request.body, messages)
         reasoning = object_at(body, "reasoning")
@@ -82,12 +82,12 @@ class ResponsesWire:
         return OpenAIWire().refusal(refused, identity=identity, request=request)
 
     def writer(self, asked: Asked, *, identity: str, created: int) -> ResponsesWriter:
-        """Make a writer for one answer."""
+        """Make a writer for an answer."""
         return ResponsesWriter(asked=asked, identity=identity, created=created)
 
 
 def _tools(tools: list[dict[str, object]]) -> Iterator[Tool]:
-    """Yield functions, and those in namespaces under joined names; tools that the vendor runs itself have no name."""
+    """Yield functions, also in namespaces, under joined names; the vendor's own tools have no name."""
     for tool in tools:
         name = text_at(tool, "name")
         if "tools" in tool:
@@ -98,7 +98,7 @@ def _tools(tools: list[dict[str, object]]) -> Iterator[Tool]:
 
 
 def _messages(items: list[dict[str, object]]) -> Iterator[Message]:
-    said: list[str] = []
+    texts: list[str] = []
     calls: list[Call] = []
     for item in items:
         kind, role = item.get("type", "message"), item.get("role")
@@ -110,33 +110,33 @@ def _messages(items: list[dict[str, object]]) -> Iterator[Message]:
         if kind == "reasoning":
             check_seal(item.get("encrypted_content"), _SEALED, text_at(item, "id"))
             continue
-        if calls or (said and role != "assistant"):
-            yield AssistantSaid(text="\n".join(said), calls=tuple(calls))
-            said, calls = [], []
+        if calls or (texts and role != "assistant"):
+            yield AssistantSaid(text="\n".join(texts), calls=tuple(calls))
+            texts, calls = [], []
         if kind == "function_call_output":
             text, images = _content(item, "output")
             yield ToolSaid(call_id=text_at(item, "call_id"), text=text, images=images)
         elif role == "assistant":
-            said.append(_content(item, "content")[0])
+            texts.append(_content(item, "content")[0])
         else:
             text, images = _content(item, "content")
             yield UserSaid(text=text, images=images) if role == "user" else SystemSaid(text=text)
-    if calls or said:
-        yield AssistantSaid(text="\n".join(said), calls=tuple(calls))
+    if calls or texts:
+        yield AssistantSaid(text="\n".join(texts), calls=tuple(calls))
 
 
 def _content(item: dict[str, object], name: str) -> tuple[str, tuple[str, ...]]:
     if text := text_at(item, name):
         return text, ()
     parts = objects_at(item, name)
-    texts = [text_at(part, "text") for part in parts if part.get("type") in {"input_text", "output_text"}]
+    texts = [text_at(part, "text") for part in parts if part.get("type") in ("input_text", "output_text")]
     images = tuple(picture_at(part.get("image_url")) for part in parts if part.get("type") == "input_image")
     return "\n".join(texts), images
 
 
 @dataclass(slots=True, kw_only=True)
 class ResponsesWriter:
-    """Writes one answer as events that add, fill and finish the output's items, or as one `response`."""
+    """Writes an answer as events adding, filling and finishing the output's items, or as a `response`."""
 
     asked: Asked
     identity: str
@@ -269,7 +269,7 @@ class ResponsesWriter:
         return item
 
     def _called(self) -> dict[str, JSON]:
-        """Return the name of the current call, and the namespace if the tool is in one."""
+        """Return the name of the current call, and the tool's namespace if any."""
         spaces = self.asked.options.get("namespaces")
         for space in spaces if isinstance(spaces, list) else ():
             if self._call.name.startswith(f"{space}__"):

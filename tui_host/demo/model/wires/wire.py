@@ -1,4 +1,4 @@
-"""The interface of the five wires of the demo model, and what all of them read and write alike.
+"""The interface of a wire, and the helpers of all five.
 
 A wire is lenient: it takes what a client of its dialect sends, and passes over what it does not know.
 """
@@ -82,13 +82,13 @@ class RequestRefused(Exception):  # noqa: N818 - it becomes a response; nothing 
 
     @property
     def words(self) -> str:
-        """The words of the error, which say that it was asked for if nothing else is wrong."""
+        """The words of the error, with a note if the error was asked for."""
         usual = _WORDS.get(self.status, f"Error {self.status}.")
         return self.message or f"{usual} (The demo model was asked for this.)"
 
 
 class ResponseWriter(Protocol):
-    """Writes one answer in a vendor's form."""
+    """Writes an answer in a vendor's form."""
 
     @property
     def stream_type(self) -> str:
@@ -100,7 +100,7 @@ class ResponseWriter(Protocol):
         ...
 
     def piece(self, piece: Piece) -> bytes:
-        """Return what a stream sends for one piece."""
+        """Write a piece of a stream."""
         ...
 
     def end(self, ended: Ended) -> bytes:
@@ -108,20 +108,20 @@ class ResponseWriter(Protocol):
         ...
 
     def failure(self, message: str) -> bytes:
-        """Return an error in mid-stream, which is the last thing in the stream."""
+        """Write an error in mid-stream, the last thing in the stream."""
         ...
 
     def whole(self, pieces: Sequence[Piece], ended: Ended) -> bytes:
-        """Return the whole answer as one body."""
+        """Write the whole answer as a body."""
         ...
 
 
 class Wire(Protocol):
-    """One vendor's API."""
+    """A vendor's API."""
 
     @property
     def model(self) -> str:
-        """The name of the only model that this API has."""
+        """The name of the API's only model."""
         ...
 
     @property
@@ -130,7 +130,7 @@ class Wire(Protocol):
         ...
 
     def read(self, request: Request) -> Asked:
-        """Read a request. Raises `RequestRefused` if its body is no JSON object or a signature was changed."""
+        """Read a request. Raises `RequestRefused` if the body is no JSON object or a signature was changed."""
         ...
 
     def refusal(self, refused: RequestRefused, *, identity: str = "", request: Request | None = None) -> bytes:
@@ -160,26 +160,26 @@ def body_of(request: Request) -> dict[str, object]:
 
 
 def unknown_model(asked: str, known: str) -> RequestRefused:
-    """Make the refusal of a model that does not exist."""
+    """Make the refusal of an unknown model."""
     words = f'The model "{asked[:100]}" was not found: there is only "{known}" here.'
     return RequestRefused(status=404, message=words, code="model_not_found")
 
 
 def token_counts(body: bytes, messages: Sequence[Message]) -> tuple[int, int]:
-    """Estimate the tokens of a request, and those of them that a cache would hold: all before the last answer."""
+    """Estimate a request's tokens, and the cached tokens: all before the last answer."""
     tokens = estimate(body.decode("utf-8", "replace"))
     last = max((place for place, message in enumerate(messages) if isinstance(message, AssistantSaid)), default=0)
     return tokens, min(tokens, sum(estimate(message.text) for message in messages[:last]))
 
 
 def tool_of(name: str, description: str, schema: object) -> Tool:
-    """Make a tool with the parameters that a JSON Schema names."""
+    """Make a tool with the parameters of a JSON Schema."""
     types, required = parameters(schema)
     return Tool(name=name, description=description, types=types, required=required)
 
 
 def picture(data: object, media_type: object = "") -> str:
-    """Describe an image that is given in base64: its type, as stated or by its first bytes, and its size."""
+    """Describe an image in base64: its type, as stated or by the first bytes, and its size."""
     try:
         content = base64.b64decode(data if isinstance(data, str) else "")
     except (binascii.Error, ValueError):
@@ -189,7 +189,7 @@ def picture(data: object, media_type: object = "") -> str:
 
 
 def picture_at(url: object) -> str:
-    """Describe an image that is given by a URL: its type and size if the URL is a `data:` URL."""
+    """Describe an image at a URL: type and size for a `data:` URL."""
     head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
     if not comma or not head.startswith("data:"):
         return "at a URL"
@@ -197,7 +197,7 @@ def picture_at(url: object) -> str:
 
 
 def seal(*parts: str) -> str:
-    """Make the signature for thinking or for a call: base64 of a hash of these texts, so that nothing has to be stored."""
+    """Make the signature for thinking or for a call, a hash of texts, so nothing has to be stored."""
     digest = hashlib.sha256(b"tui-host demo model")
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -206,7 +206,7 @@ def seal(*parts: str) -> str:
 
 
 def check_seal(given: object, *parts: str) -> None:
-    """Refuse a signature that comes back changed; a missing one is taken. Raises `RequestRefused`."""
+    """Refuse a changed signature; a missing signature is fine. Raises `RequestRefused`."""
     if not isinstance(given, str) or not given or given in _UNCHECKED_SEALS:
         return
     # Google's own client sends the other alphabet of base64 than it was given.
@@ -230,7 +230,7 @@ def event(value: JSON, *, name: str = "") -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredCall:
-    """A call with all of its arguments that were sent."""
+    """A call with all sent arguments."""
 
     index: int
     name: str
@@ -239,7 +239,7 @@ class GatheredCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """An answer put together from its pieces."""
+    """An answer put together from pieces."""
 
     thinking: str
     text: str
@@ -264,7 +264,7 @@ def gathered(pieces: Sequence[Piece]) -> Gathered:
 
 
 def object_in(arguments: str) -> dict[str, JSON] | None:
-    """Parse a call's arguments, an empty text as an empty object. None if they are no JSON object."""
+    """Parse a call's arguments, an empty text as an empty object. None for anything but a JSON object."""
     try:
         value: JSON = json.loads(arguments.strip() or "{}", parse_constant=_refuse)
     except (ValueError, RecursionError):

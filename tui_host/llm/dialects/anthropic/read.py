@@ -27,7 +27,7 @@ _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_token
 
 @dataclass(slots=True)
 class _Block:
-    """A content block that is being streamed.
+    """A content block being streamed.
 
     Attributes:
         value: The block as it began.
@@ -54,7 +54,7 @@ class _Block:
 
 
 class AnthropicReading:
-    """Turns the events of a stream, or one whole answer, into events of ours."""
+    """Turns the vendor's events, or a whole answer, into ours."""
 
     def __init__(self) -> None:
         self.state = AnswerState()
@@ -63,7 +63,7 @@ class AnthropicReading:
         self._counts: dict[str, JSON] = {}
 
     def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """Read one event; `type` in the data counts, for not all services name their events."""
+        """Read an event by the `type` in the data, since not all services name their events."""
         state, kind = self.state, value.get("type")
         if kind == "content_block_delta":  # nearly every event is one
             state.has_read = True
@@ -97,7 +97,7 @@ class AnthropicReading:
         return events
 
     def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
-        """Read an answer that was not streamed."""
+        """Read an answer without streaming."""
         content = value.get("content") if isinstance(value, dict) else None
         if not isinstance(value, dict) or not isinstance(content, list):
             return None
@@ -120,11 +120,11 @@ class AnthropicReading:
 
     def stop(self) -> Stop:
         """Translate the stop reason; calls decide, not the word."""
-        known = _STOPS.get(self.state.reason.partition(":")[0])
-        return known or ("tools" if self.state.calls else "end")
+        stop = _STOPS.get(self.state.reason.partition(":")[0])
+        return stop or ("tools" if self.state.calls else "end")
 
     def _block_of(self, event: Mapping[str, JSON]) -> _Block | None:
-        """Find the block of an event: by index, else the last one. None if that block has not begun."""
+        """Find the block of an event: by index, else the last block. None if the block has not begun."""
         index = event.get("index")
         return self._blocks.get(index) if type(index) is int else self._last
 
@@ -203,7 +203,7 @@ class AnthropicReading:
         return [*events, *self._close(block, start, end)]
 
     def _count(self, usage: JSON) -> None:
-        """Add counts; a count that is reported again replaces the earlier one."""
+        """Add counts; later counts replace earlier ones."""
         if isinstance(usage, Mapping):
             self._counts |= {name: count for name, count in usage.items() if count is not None}
 
@@ -220,7 +220,7 @@ def _words(block: _Block, text: JSON, start: int, end: int) -> list[ModelEvent]:
 
 
 def _reason(delta: Mapping[str, JSON]) -> str:
-    """Return the stop reason, with the details of a refusal; empty if there is none."""
+    """Return the stop reason, with the details of a refusal; empty if absent."""
     reason = delta.get("stop_reason")
     if not isinstance(reason, str) or not reason:
         return ""
@@ -232,7 +232,7 @@ def _reason(delta: Mapping[str, JSON]) -> str:
 
 
 def _usage_of(usage: JSON) -> Usage:
-    """Read the tokens of a `usage` object. Its `input_tokens` leaves out tokens that the cache read and wrote."""
+    """Read the tokens of a `usage` object. Its `input_tokens` leaves out tokens read and written by the cache."""
     counts = [count_of(usage, name) for name in _INPUT]
     reported = [count for count in counts if count is not None]
     return Usage(
@@ -245,7 +245,7 @@ def _usage_of(usage: JSON) -> Usage:
 
 
 def _echo_of(block: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return what has to be sent back of a block beside its text, None for nothing.
+    """Return the members of a block to send back beside its text, None for nothing.
 
     Thinking without its signature is refused; redacted thinking and kinds that only the vendor knows go back whole.
     """

@@ -55,7 +55,7 @@ _REFUSED = (
 
 
 class _Chunk:
-    """The bytes of one chunk, and the places of its parts in the body as far as they are known.
+    """The bytes of a chunk, and the places of its parts in the body where known.
 
     Args:
         data: The chunk's JSON.
@@ -74,7 +74,7 @@ class _Chunk:
         self._parts: tuple[Node, ...] | None = None
 
     def place(self, number: int) -> tuple[int, int]:
-        """Return the bytes of a part: those of the chunk if the part is alone, or if its own bytes are not known."""
+        """Return the bytes of a part; those of the chunk if the part is alone, or if the place is not known."""
         # The data are the event's last bytes, unless they came in several lines.
         if self._is_alone or self.end - self.start - len(self._data) not in _BEFORE or number >= len(self._nodes()):
             return self.start, self.end
@@ -101,7 +101,7 @@ class _Chunk:
 
 
 class GeminiReading:
-    """Turns chunks, each with new parts, or one whole answer, into events."""
+    """Turns chunks of new parts, or a whole answer, into events."""
 
     def __init__(self) -> None:
         self.state = AnswerState()
@@ -110,7 +110,7 @@ class GeminiReading:
         self._finish_message = ""
 
     def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """Read one chunk."""
+        """Read a chunk."""
         state = self.state
         if state.has_failed:
             return []
@@ -137,7 +137,7 @@ class GeminiReading:
         return events + self._faults(start, end) if state.reason_span == (start, end) else events
 
     def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
-        """Read an answer that was not streamed."""
+        """Read an answer without streaming."""
         if not isinstance(value, dict):
             return None
         data = body.removeprefix(_BOM)
@@ -154,7 +154,7 @@ class GeminiReading:
         return _stop(self._finish, has_calls=self.state.calls > 0)
 
     def _faults(self, start: int, end: int) -> list[ModelEvent]:
-        """Read a call that the model wrote wrongly, or a fault of the provider, out of the finish reason."""
+        """Read a malformed call, or a fault of the provider, out of the finish reason."""
         match _stop(self._finish, has_calls=False):
             case "bad call":
                 message = self._finish_message or f"the provider could not read it ({self._finish})"
@@ -172,7 +172,7 @@ class GeminiReading:
             self.state.finish(f"{reason}: {self._finish_message}" if self._finish_message else reason, start, end)
 
     def _part(self, part: JSON, number: int, chunk: _Chunk) -> list[ModelEvent]:
-        """Read one part. Texts are joined only where neither part has anything that must be sent back."""
+        """Read a part. Texts are joined only where neither has anything to be sent back."""
         if not isinstance(part, dict):
             return [Unreadable(reason="a part that is no object", start=chunk.start, end=chunk.end)]
         text = part.get("text")
@@ -224,12 +224,12 @@ def _parts(candidate: Mapping[str, JSON]) -> list[JSON]:
 
 
 def _beside(part: Mapping[str, JSON], *own: str) -> dict[str, JSON]:
-    """Return the other members of a part, which must be sent back: a signature, or a whole part of an unknown kind."""
+    """Return the members of a part to send back: a signature, or a whole part of an unknown kind."""
     return {name: value for name, value in part.items() if name not in own}
 
 
 def _stop(reason: str, *, has_calls: bool) -> Stop:
-    """Translate a finish reason, or the reason why a prompt was blocked; images have reasons like those of text."""
+    """Translate a finish reason, or the reason for a blocked prompt; reasons for images resemble those for text."""
     if reason.removeprefix("IMAGE_") in _REFUSED:
         return "refused"
     stop = _STOPS.get(reason, "end")

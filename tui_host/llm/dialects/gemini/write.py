@@ -1,4 +1,4 @@
-"""`gemini`: generateContent, as Google speaks it. Source: llm-dialects.md, section 6."""
+"""Writes requests for Google's generateContent. Source: Gemini API reference, generateContent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
 from tui_host.llm.dialects.dialect import Target, WireRequest
@@ -86,14 +86,14 @@ class Gemini:
     name_rule: NameRule = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-")
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """The request. The contents stand last, so that a step's request begins with all the bytes of the one before it."""
-        others, extra = dict(ask.options.others), dict(ask.extra)
-        given = {name: value for name, value in others.items() if name in _BESIDE} | extra
+        """Write the request, with the contents last, so that each step's request begins with all bytes of the previous request."""
+        named_options, extra = dict(ask.options.others), dict(ask.extra)
+        given = {name: value for name, value in named_options.items() if name in _BESIDE} | extra
         body: dict[str, JSON] = {}
         system = system_text(ask.messages)
         if system:
             body["systemInstruction"] = {"parts": [{"text": system}]}
-        generation = _generation(ask) | {name: value for name, value in others.items() if name not in _BESIDE}
+        generation = _generation(ask) | {name: value for name, value in named_options.items() if name not in _BESIDE}
         generation |= _mapping(given.pop(_GENERATION, None))
         if generation:
             body[_GENERATION] = generation
@@ -110,16 +110,16 @@ class Gemini:
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """The key, in a header of its own: never in the address."""
+        """Return the key in a header of its own, never in the address."""
         del target
         return () if secret is None else (("x-goog-api-key", secret.reveal()),)
 
     def decoder(self, content_type: str) -> BodyDecoder:
-        """A reader for one response."""
+        """Make a reader for a response."""
         return BodyDecoder(GeminiReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says; how long to wait stands in its body."""
+        """Read a refusal, with the wait stated in its body."""
         return _with_wait(refusal(status, headers, body), body)
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
@@ -127,12 +127,12 @@ class Gemini:
         return outline_of(body, names or {})
 
     def models(self, body: bytes) -> tuple[str, ...]:
-        """The names of the models that generate content, without what stands before each."""
+        """Return the names of the models for generating content, without their prefixes."""
         return _models_in(body)
 
 
 def _with_wait(error: ModelError, body: bytes) -> ModelError:
-    """The error of a refusal, with the wait that stands in its body: no header tells it. A day's quota is not waited for."""
+    """Add the wait from a refusal's body to its error, since no header has the wait. A day's quota is not waited for."""
     try:
         value = read_json(body) if body else None
     except ValueError:
@@ -142,8 +142,8 @@ def _with_wait(error: ModelError, body: bytes) -> ModelError:
     for detail in _details(value):
         waits += [float(match[1]) for match in [_SECONDS.fullmatch(str(detail.get("retryDelay")))] if match]
         violations = detail.get("violations")
-        for each in violations if isinstance(violations, list) else []:
-            is_for_today |= isinstance(each, Mapping) and "PerDay" in str(each.get("quotaId"))
+        for violation in violations if isinstance(violations, list) else []:
+            is_for_today |= isinstance(violation, Mapping) and "PerDay" in str(violation.get("quotaId"))
         if detail.get("reason") == "API_KEY_INVALID":
             error.remedy = "check the credential"
     if is_for_today:
@@ -162,7 +162,7 @@ def _details(value: JSON) -> list[Mapping[str, JSON]]:
 
 
 def _models_in(body: bytes) -> tuple[str, ...]:
-    """The names in a list of models: those that generate content."""
+    """Return the names in a list of models for generating content."""
     try:
         value = read_json(body)
     except ValueError:
@@ -180,7 +180,7 @@ def _name_of(entry: Mapping[str, JSON]) -> str:
 
 
 def _generation_of(model: str) -> float | None:
-    """2.5 for `gemini-2.5-flash`; 2 for the open models, which are as little demanding; None where the name does not tell."""
+    """Return 2.5 for `gemini-2.5-flash`, 2 for open models, which demand as little, None for unknown names."""
     match = _GENERATION_NUMBER.search(model)
     if match is not None:
         return float(match[1])
@@ -188,7 +188,7 @@ def _generation_of(model: str) -> float | None:
 
 
 def _thinking_config(model: str, effort: str | None) -> dict[str, JSON] | None:
-    """How the model shall think: that its thoughts are told, where it has any, and for how long. None says nothing."""
+    """Return the settings for thinking: thoughts in words from models with any, and the effort. None for no settings."""
     generation = _generation_of(model)
     if effort is None:
         thinks = generation is not None and generation >= _THINKS_SINCE
@@ -213,7 +213,7 @@ def _stops(ask: Ask) -> list[str]:
 
 def _generation(ask: Ask) -> dict[str, JSON]:
     options = ask.options
-    found: dict[str, JSON] = {
+    written: dict[str, JSON] = {
         "temperature": options.temperature,
         "topP": options.top_p,
         "maxOutputTokens": options.max_tokens,
@@ -221,7 +221,7 @@ def _generation(ask: Ask) -> dict[str, JSON]:
         "seed": options.seed,
         "thinkingConfig": _thinking_config(ask.model, options.reasoning_effort),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in written.items() if value is not None}
 
 
 def _mapping(value: JSON) -> Mapping[str, JSON]:
@@ -237,7 +237,7 @@ def _tool(tool: ToolSpec) -> JSON:
 
 
 class _Writer:
-    """Writes the conversation of one request."""
+    """Writes the conversation of a request."""
 
     def __init__(self, ask: Ask, provider: str, rule: NameRule) -> None:
         self._ask = ask
@@ -250,13 +250,13 @@ class _Writer:
         self._takes_images_in_results = self._wants_signatures
 
     def contents(self) -> list[JSON]:
-        """All of them, oldest first; one that would have no parts is left out."""
-        found: list[JSON] = []
+        """Write all contents, oldest first, without empty ones."""
+        contents: list[JSON] = []
         results: list[JSON] = []  # of one step: they are one content, in the order of the calls
         for message in self._ask.messages:
             if message.role == "tool":
                 if not results:
-                    found.append({"role": "user", "parts": results})
+                    contents.append({"role": "user", "parts": results})
                 results += self._results([part for part in message.parts if isinstance(part, ToolResult)])
                 continue
             results = []
@@ -264,11 +264,11 @@ class _Writer:
                 continue  # stands beside the conversation
             parts = self._assistant(message) if message.role == "assistant" else list(_content(message.parts))
             if parts:
-                found.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
-        return found
+                contents.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
+        return contents
 
     def _assistant(self, message: Message) -> list[JSON]:
-        """The parts as they came, each with what came beside it."""
+        """Write the parts as they came, each with its signature."""
         self._ids.begin_message()
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
         is_signed = any(_SIGNATURE in self._echo(call) for call in calls)
@@ -296,12 +296,12 @@ class _Writer:
         return {**self._named(call), "args": arguments_object(call.arguments)}
 
     def _named(self, call: ToolCall) -> dict[str, JSON]:
-        """What leads from a result to its call: their order, the name, and the id where the vendor gave one."""
+        """Return the name of a call or result, and the id where the vendor gave an id."""
         name = call.name if self._rule.allows(call.name) else self._rule.clean(call.name)
         return {**({"id": self._ids.of(call)} if call.wire_id else {}), "name": name}
 
     def _results(self, results: Sequence[ToolResult]) -> list[JSON]:
-        found: list[JSON] = []
+        responses: list[JSON] = []
         beside: list[JSON] = []
         for result in results:
             content = with_taken_images(result.content, _IMAGES)
@@ -313,8 +313,8 @@ class _Writer:
                 response["parts"] = images
             else:
                 beside += images
-            found.append({"functionResponse": response})
-        return found + beside
+            responses.append({"functionResponse": response})
+        return responses + beside
 
 
 def _content(parts: Sequence[object]) -> Iterator[JSON]:

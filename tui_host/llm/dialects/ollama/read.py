@@ -1,4 +1,4 @@
-"""Reads the answers of Ollama's `/api/chat`, one line or many. Source: Ollama's docs/api.md, Generate a chat completion."""
+"""Reads the answers of Ollama's `/api/chat`. Source: Ollama's docs/api.md, Generate a chat completion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OllamaReading:
         self._tags = ThinkTags()
 
     def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """Read one line."""
+        """Read a line."""
         if value.get("error"):
             message, code = fault_in(value) or ("", "")
             status = value.get("status")
@@ -44,19 +44,19 @@ class OllamaReading:
         return events
 
     def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
-        """Read an answer that was not streamed: one line."""
+        """Read an answer without streaming: a single line."""
         if not isinstance(value, dict):
             return None
         events = self.event(value, body, 0, len(body))
         return events if self.state.has_read or self.state.has_failed else None
 
     def closing(self, position: int) -> list[ModelEvent]:
-        """Return what a tag for thinking has held back."""
+        """Return text held back by a tag for thinking."""
         del position
         return self._tags.finish()
 
     def stop(self) -> Stop:
-        """Translate `done_reason`, which says `stop` for calls as well."""
+        """Translate `done_reason`, which is `stop` for calls too."""
         if self.state.reason == "length":
             return "length"
         return "tools" if self.state.calls else "end"
@@ -79,7 +79,7 @@ class OllamaReading:
         return events
 
     def _call(self, value: JSON, node: Node | None, data: bytes, at: int) -> list[ModelEvent]:
-        """Read a call, which is sent whole. The index is ignored: older servers number all calls 0."""
+        """Read a call, sent whole. The index is ignored: older servers number all calls 0."""
         start, end = (at + node.start, at + node.end) if node is not None else (at, at + len(data))
         function = value.get("function") if isinstance(value, Mapping) else None
         if not isinstance(value, Mapping) or not isinstance(function, Mapping):

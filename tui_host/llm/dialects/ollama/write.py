@@ -1,4 +1,4 @@
-"""`ollama`: Ollama's own `/api/chat`. Source: llm-dialects.md, section 7."""
+"""Writes requests for Ollama's `/api/chat`. Source: Ollama's docs/api.md, Generate a chat completion."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Ollama:
     name_rule: NameRule = OPENAI_NAMES
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """The request. Messages stand last, so that a step's request begins with all the bytes of the one before it.
+        """Write the request, with the messages last, so that each step's request begins with all bytes of the previous request.
 
         What is longer than the model's window is to be refused (`truncate`, `shift`): the server would cut it unsaid, the
         tools and the oldest messages first. Older servers do so all the same.
@@ -73,26 +73,26 @@ class Ollama:
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """A bearer token, which nobody but ollama.com wants."""
+        """Return a bearer token, used by ollama.com alone."""
         del target
         return () if secret is None else (("Authorization", f"Bearer {secret.reveal()}"),)
 
     def decoder(self, content_type: str) -> BodyDecoder:
-        """A reader for one response; a whole answer is a stream of one line."""
+        """Make a reader for a response; a whole answer is a stream of a single line."""
         return BodyDecoder(OllamaReading(), content_type, framing="lines")
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says; what to do about some of them, only this server's own words tell."""
-        found = refusal(status, headers, body)
-        found.remedy = next((remedy for words, remedy in _REMEDIES if words in found.what), found.remedy)
-        return found
+        """Read a refusal; the remedy depends on the server's own words."""
+        error = refusal(status, headers, body)
+        error.remedy = next((remedy for words, remedy in _REMEDIES if words in error.what), error.remedy)
+        return error
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
 
     def models(self, body: bytes) -> tuple[str, ...]:
-        """The names of the models that were pulled."""
+        """Return the names of the pulled models."""
         return names_in(body)
 
 
@@ -116,8 +116,8 @@ def _options(ask: Ask) -> dict[str, JSON]:
     }
     inside = {name: value for name, value in inside.items() if value is not None}
     inside |= {name: value for name, value in options.others.items() if name not in _BESIDE}
-    found: dict[str, JSON] = {} if effort is None else {"think": _YES_AND_NO.get(effort, effort)}
-    return {**found, **({"options": inside} if inside else {}), **beside}
+    written: dict[str, JSON] = {} if effort is None else {"think": _YES_AND_NO.get(effort, effort)}
+    return {**written, **({"options": inside} if inside else {}), **beside}
 
 
 def _tool(tool: ToolSpec) -> JSON:
@@ -129,7 +129,7 @@ def _tool(tool: ToolSpec) -> JSON:
 
 
 class _Writer:
-    """Writes the conversation of one request."""
+    """Writes the conversation of a request."""
 
     def __init__(self, ask: Ask, provider: str) -> None:
         self._ask = ask
@@ -139,7 +139,7 @@ class _Writer:
         self._loop = max(asked, default=-1)  # where the running turn begins: only in it is thinking read again
 
     def messages(self) -> list[JSON]:
-        """All of them, oldest first."""
+        """Write all messages, oldest first."""
         numbered = enumerate(self._ask.messages)
         return [written for number, message in numbered for written in self._message(message, number)]
 
@@ -197,5 +197,5 @@ class _Writer:
 
 
 def _images(parts: Sequence[object]) -> dict[str, JSON]:
-    found: list[JSON] = [part.data for part in parts if isinstance(part, Image)]
-    return {"images": found} if found else {}
+    images: list[JSON] = [part.data for part in parts if isinstance(part, Image)]
+    return {"images": images} if images else {}

@@ -1,4 +1,4 @@
-"""Reads the answers of Chat Completions, streamed or whole, as OpenAI and many others send them.
+"""Reads the answers of Chat Completions, streamed or whole, of OpenAI and many compatible services.
 
 Source: OpenAI API reference, Chat; the APIs of DeepSeek, Mistral, Groq, OpenRouter and Azure where they differ.
 """
@@ -51,7 +51,7 @@ _BARE = frozenset(
 
 
 class OpenAIReading:
-    """Turns chunks, or one whole answer, into events."""
+    """Turns chunks, or a whole answer, into events."""
 
     def __init__(self) -> None:
         self.state = AnswerState()
@@ -62,7 +62,7 @@ class OpenAIReading:
         self._echoes = False
 
     def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """Read one chunk."""
+        """Read a chunk."""
         events: list[ModelEvent] = []
         self.state.has_read = True
         choice = _choice(value)
@@ -79,7 +79,7 @@ class OpenAIReading:
         return events
 
     def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
-        """Read an answer that was not streamed."""
+        """Read an answer without streaming."""
         choice = _choice(value) if isinstance(value, dict) else None
         if not isinstance(value, dict) or choice is None:
             return None
@@ -91,15 +91,15 @@ class OpenAIReading:
         return events + self._around(value, choice, 0, len(body))
 
     def closing(self, position: int) -> list[ModelEvent]:
-        """Return what a tag for thinking has held back, and the mark for thinking that is wanted back."""
+        """Return text held back by a tag for thinking, and the mark for thinking to be sent back."""
         events = self._tags.finish()
         return [*events, ThinkingEcho(echo=ECHOED, start=position, end=position)] if self._echoes else events
 
     def stop(self) -> Stop:
         """Translate the finish reason; calls decide where the word does not."""
-        known = _STOPS.get(self.state.reason)
-        if known is not None:
-            return known
+        stop = _STOPS.get(self.state.reason)
+        if stop is not None:
+            return stop
         return "tools" if len(self._calls) else "refused" if self._refuses else "end"
 
     def _finish(self, choice: Mapping[str, JSON], start: int, end: int) -> None:
@@ -109,7 +109,7 @@ class OpenAIReading:
     def _around(
         self, value: Mapping[str, JSON], choice: Mapping[str, JSON] | None, start: int, end: int
     ) -> list[ModelEvent]:
-        """Read what stands beside the choices: usage and errors."""
+        """Read usage and errors beside the choices."""
         has_usage = "usage" in value or "x_groq" in value or (choice is not None and "usage" in choice)
         events = self.state.report(_usage_of(value, choice), start, end) if has_usage else []
         fault, reason = fault_in(value), self.state.reason
@@ -152,7 +152,7 @@ class OpenAIReading:
         return events
 
     def _content(self, content: JSON, start: int, end: int) -> list[ModelEvent]:
-        """Read a text, or a list of parts as Mistral sends it."""
+        """Read a text, or a list of parts as Mistral sends them."""
         if isinstance(content, str):
             return self._tags.feed(content, start, end)
         events: list[ModelEvent] = []
@@ -166,13 +166,13 @@ class OpenAIReading:
 
 
 def _is_bare(value: Mapping[str, JSON], choice: Mapping[str, JSON]) -> bool:
-    """Tell whether a chunk has nothing but its choice."""
+    """Tell whether a chunk has nothing but a choice."""
     is_known = _BARE.issuperset(value) and value.get("object") != "error"
     return is_known and value.get("usage") is None and "usage" not in choice
 
 
 class _Places:
-    """The bytes of a message's members: those of the member where they are known, else those of the whole event.
+    """The bytes of a message's members, or of the whole event where unknown.
 
     Args:
         start: First byte of the whole.
@@ -218,7 +218,7 @@ def _choice(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
 
 
 def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
-    """Return the thinking in a delta, and the member that has it: services use several names, some two at once."""
+    """Return the thinking in a delta, and the name of its member: services use several names, some two at once."""
     for key in (ECHOED, "reasoning"):
         value = delta.get(key)
         if isinstance(value, str) and value:
@@ -240,7 +240,7 @@ def _flat(part: JSON) -> str:
 
 
 def _usage_of(value: Mapping[str, JSON], choice: Mapping[str, JSON] | None) -> Usage | None:
-    """Read the tokens that a chunk or an answer reports, wherever the service puts them. None if there are none."""
+    """Read the tokens reported by a chunk or an answer, wherever the service puts them. None if absent."""
     groq = value.get("x_groq")
     for place in (value, choice, groq):
         usage = place.get("usage") if isinstance(place, dict) else None
@@ -258,7 +258,7 @@ def _usage_of(value: Mapping[str, JSON], choice: Mapping[str, JSON] | None) -> U
 
 
 def _first(usage: JSON, *paths: tuple[str, ...]) -> int | None:
-    """Return the first count: services put the same count in different places."""
+    """Return the first count found: services put the same count in different places."""
     return next((count for path in paths if (count := count_of(usage, *path)) is not None), None)
 
 
@@ -291,7 +291,7 @@ class _Fragment:
 
 
 class _Calls:
-    """The calls of one response. A fragment names its call by index, by id, or not at all."""
+    """The calls of a response. A fragment names its call by index, by id, or not at all."""
 
     def __init__(self) -> None:
         self._by_index: dict[int, list[_OpenCall]] = {}
@@ -304,7 +304,7 @@ class _Calls:
         return len(self._numbers)
 
     def add(self, fragments: Sequence[tuple[JSON, int, int]]) -> list[ModelEvent]:
-        """Read the fragments of one chunk, each with its bytes."""
+        """Read the fragments of a chunk, each with its bytes."""
         events: list[ModelEvent] = []
         opened: set[int] = set()
         for value, start, end in fragments:
@@ -326,7 +326,7 @@ class _Calls:
         return events
 
     def _target(self, fragment: _Fragment, opened: set[int]) -> _OpenCall | None:
-        """Find the open call that a fragment continues. None if the fragment begins a call."""
+        """Find the open call continued by a fragment. None if the fragment begins a call."""
         if fragment.index is not None:
             opened_here = self._by_index.get(fragment.index, [])
             by_id = [call for call in opened_here if fragment.id and call.id == fragment.id]

@@ -1,4 +1,4 @@
-"""`openai`: Chat Completions, as OpenAI and many others speak it. Source: llm-dialects.md, sections 2 and 3."""
+"""Writes requests for Chat Completions, as OpenAI and many others take them. Source: OpenAI API reference, Chat."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OpenAI:
     versions: tuple[str, ...] = ()
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """The request. Messages stand last: so the request of a step begins with all the bytes of the one before it.
+        """Write the request, with the messages last, so that each step's request begins with all bytes of the previous request.
 
         That common beginning is what the inspector shows, what the store saves, and what a person reads; providers' caches
         do not mind, since they go by the prompt that a request becomes, where the tools come first anyway.
@@ -70,11 +70,11 @@ class OpenAI:
         return credential_headers(secret, target)
 
     def decoder(self, content_type: str) -> BodyDecoder:
-        """A reader for one response."""
+        """Make a reader for a response."""
         return BodyDecoder(OpenAIReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says."""
+        """Read a refusal."""
         return refusal(status, headers, body)
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
@@ -93,7 +93,7 @@ def _stops(ask: Ask) -> list[str]:
 def _options(ask: Ask, service: str) -> dict[str, JSON]:
     options = ask.options
     most = "max_completion_tokens" if service in _NEW_NAME else "max_tokens"
-    found: dict[str, JSON] = {
+    written: dict[str, JSON] = {
         "temperature": options.temperature,
         "top_p": options.top_p,
         most: options.max_tokens,
@@ -101,7 +101,7 @@ def _options(ask: Ask, service: str) -> dict[str, JSON]:
         "random_seed" if service == _MISTRAL else "seed": options.seed,
         "stop": _stops(ask) or None,
     }
-    return {name: value for name, value in found.items() if value is not None} | dict(options.others)
+    return {name: value for name, value in written.items() if value is not None} | dict(options.others)
 
 
 def _tool(tool: ToolSpec) -> JSON:
@@ -113,7 +113,7 @@ def _tool(tool: ToolSpec) -> JSON:
 
 
 class _Writer:
-    """Writes the conversation of one request."""
+    """Writes the conversation of a request."""
 
     def __init__(self, ask: Ask, target: Target) -> None:
         self._ask = ask
@@ -125,7 +125,7 @@ class _Writer:
         self._echoes = any(isinstance(part, ToolCall) for part in parts) and any(map(self._is_echo, parts))
 
     def messages(self) -> list[JSON]:
-        """All of them, oldest first."""
+        """Write all messages, oldest first."""
         return [written for message in self._ask.messages for written in self._message(message)]
 
     def _message(self, message: Message) -> Iterator[JSON]:
@@ -185,13 +185,13 @@ class _Writer:
 def _content(parts: Sequence[object]) -> JSON:
     if not any(isinstance(part, Image) for part in parts):
         return text_of(parts)
-    found: list[JSON] = []
+    written: list[JSON] = []
     for part in with_taken_images(parts):
         if isinstance(part, Text):
-            found.append({"type": "text", "text": part.text})
+            written.append({"type": "text", "text": part.text})
         elif isinstance(part, Image):
-            found.append(_image(part))
-    return found
+            written.append(_image(part))
+    return written
 
 
 def _image(image: Image) -> JSON:

@@ -1,4 +1,4 @@
-"""Reads the answers of Responses, streamed or whole. Source: OpenAI API reference, Responses and its streaming events."""
+"""Reads the answers of Responses, streamed or whole. Source: OpenAI API reference, Responses and streaming events."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class _OpenItem:
-    """An item of the output that is being streamed.
+    """An item of the output being streamed.
 
     Attributes:
         kind: The vendor's word for the kind of item, empty while unknown.
@@ -52,7 +52,7 @@ class _OpenItem:
 
 
 class _OpenItems:
-    """The items of one answer, found by the id or the index that an event names."""
+    """The items of an answer, found by the id or index in an event."""
 
     def __init__(self) -> None:
         self._by_index: dict[int, _OpenItem] = {}
@@ -90,7 +90,7 @@ class _OpenItems:
 
 
 class ResponsesReading:
-    """Turns the events of a stream, or one whole answer, into events of ours.
+    """Turns the vendor's events, or a whole answer, into ours.
 
     The whole of an item counts; the pieces before it are there to be drawn.
     """
@@ -101,7 +101,7 @@ class ResponsesReading:
         self._refuses = False
 
     def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """Read one event; `type` in the data counts."""
+        """Read an event by the `type` in the data."""
         del data
         state, kind = self.state, value.get("type")
         if isinstance(kind, str) and kind in _DELTAS:
@@ -122,7 +122,7 @@ class ResponsesReading:
         return []
 
     def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
-        """Read an answer that was not streamed."""
+        """Read an answer without streaming."""
         output = value.get("output") if isinstance(value, Mapping) else None
         if not isinstance(value, Mapping) or (not isinstance(output, list) and "status" not in value):
             return None
@@ -206,7 +206,7 @@ class ResponsesReading:
         return self._whole_item(opened, item, start, end)
 
     def _whole_item(self, opened: _OpenItem, item: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
-        """Read the whole of an item: what was not streamed, and what has to be sent back."""
+        """Read a whole item: the part not streamed before, and the members to send back."""
         opened.is_done = True
         echo = echo_for("openai-responses", _echo_of(item))
         match item.get("type"):
@@ -225,7 +225,7 @@ class ResponsesReading:
                 return [PartEnded(kind="text", echo=echo, start=start, end=end)] if echo else []
 
     def _call(self, opened: _OpenItem, item: Mapping[str, JSON], start: int, end: int, echo: JSON) -> list[ModelEvent]:
-        """Begin a call, or say more about a call that has begun."""
+        """Begin a call, or complete a call begun before."""
         name = _string(item, "name")
         name = name_of_tool(name, _string(item, "namespace")) if name else ""
         if opened.call is None:
@@ -235,7 +235,7 @@ class ResponsesReading:
         return [*events, *self._arguments(opened, _string(item, "arguments"), start, end)]
 
     def _arguments(self, opened: _OpenItem, arguments: str, start: int, end: int) -> list[ModelEvent]:
-        """Give out all of a call's arguments where the streamed pieces differ from them."""
+        """Return all of a call's arguments where they differ from the streamed pieces."""
         if opened.call is None or not arguments or arguments == "".join(opened.pieces):
             return []
         anew = bool(opened.pieces)
@@ -251,14 +251,14 @@ class ResponsesReading:
     def _rest(
         self, opened: _OpenItem, text: str, delta: type[TextDelta | ThinkingDelta], start: int, end: int
     ) -> list[ModelEvent]:
-        """Give out the part of a text that was not streamed."""
+        """Return the part of a text not streamed before."""
         streamed = "".join(opened.pieces)
         if not text.startswith(streamed) or text == streamed:
             return []
         return self._words(opened, text[len(streamed) :], delta, start, end)
 
     def _unstreamed(self, output: JSON, start: int, end: int) -> list[ModelEvent]:
-        """Read the items of the final output that did not come whole before."""
+        """Read the items of the final output not read whole before."""
         events: list[ModelEvent] = []
         is_empty = self._items.is_empty
         for number, item in enumerate(output if isinstance(output, list) else []):
@@ -287,7 +287,7 @@ def name_of_tool(name: str, namespace: str) -> str:
 
 
 def _echo_of(item: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return what has to be sent back of an item beside our own form of the item. None for nothing."""
+    """Return the members of an item to send back beside our own form of the item. None for nothing."""
     kind = item.get("type")
     if not isinstance(kind, str) or kind in _NEVER_OFFERED:
         return None
@@ -298,7 +298,7 @@ def _echo_of(item: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
 
 
 def _thinking(item: Mapping[str, JSON]) -> str:
-    """Return the summary of the thinking, or the thinking itself where open models give it."""
+    """Return the summary of the thinking, or the thinking of open models."""
     for name in ("summary", "content"):
         texts = [text for part in _parts(item, name) if (text := _string(part, "text"))]
         if texts:
@@ -318,7 +318,7 @@ def _usage(response: Mapping[str, JSON]) -> Usage:
 
 
 def _reason(response: Mapping[str, JSON], event_status: str) -> str:
-    """Return why a response ended: the reason why it is incomplete, or its status; some services put it in the event's name."""
+    """Return why a response ended: the reason for incompleteness, or the status, which some services put in the event's name."""
     status = response.get("status")
     reason = status if isinstance(status, str) and status in _FINAL else event_status
     details = _string(_mapping(response.get("incomplete_details")), "reason")

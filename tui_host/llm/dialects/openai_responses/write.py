@@ -1,4 +1,4 @@
-"""`openai-responses`: Responses, without state at the provider. Source: llm-dialects.md, section 4."""
+"""Writes requests for OpenAI's Responses API, without state at the provider. Source: OpenAI API reference, Responses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LACKS = {"seed": "this API has no seed", "stop": "this API has no texts to stop
 
 
 class OpenAIResponses:
-    """Responses: all items go with every request, so that what is sent is all that the model sees."""
+    """Responses, with all items in every request: the model sees nothing else."""
 
     name: str = "openai-responses"
     versions: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class OpenAIResponses:
     name_rule: NameRule = OPENAI_NAMES
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """The request. The input stands last, so that a step's request begins with all the bytes of the one before it."""
+        """Write the request, with the input last, so that each step's request begins with all bytes of the previous request."""
         body: dict[str, JSON] = {"model": ask.model, "store": False}
         if ask.stream:
             body["stream"] = True
@@ -70,11 +70,11 @@ class OpenAIResponses:
         return credential_headers(secret, target)
 
     def decoder(self, content_type: str) -> BodyDecoder:
-        """A reader for one response."""
+        """Make a reader for a response."""
         return BodyDecoder(ResponsesReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says."""
+        """Read a refusal."""
         return refusal(status, headers, body)
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
@@ -87,42 +87,42 @@ class OpenAIResponses:
 
 
 def _thinking(ask: Ask) -> dict[str, JSON]:
-    """That the thoughts be told, and be given in a form that can go back: as the vendor's own client asks for it.
+    """Ask for thoughts in words and in a form to be sent back, as the vendor's own client does.
 
     Both are refused for models that do not think; of others' models only what a person asked for is known.
     """
     effort = ask.options.reasoning_effort
     if effort is None and _THINKS_NOT.search(ask.model):
         return {}
-    found: dict[str, JSON] = {"include": ["reasoning.encrypted_content"]}
+    written: dict[str, JSON] = {"include": ["reasoning.encrypted_content"]}
     if effort is not None:
-        found["reasoning"] = {"effort": "none" if effort == "off" else effort, "summary": "auto"}
+        written["reasoning"] = {"effort": "none" if effort == "off" else effort, "summary": "auto"}
     elif _THINKS.search(ask.model):
-        found["reasoning"] = {"summary": "auto"}
-    return found
+        written["reasoning"] = {"summary": "auto"}
+    return written
 
 
 def _options(ask: Ask) -> dict[str, JSON]:
-    """What this API has of the options: neither a seed nor texts to stop at."""
+    """Return the options known to the API: neither a seed nor stop sequences."""
     options = ask.options
-    found: dict[str, JSON] = {
+    written: dict[str, JSON] = {
         "temperature": options.temperature,
         "top_p": options.top_p,
         "max_output_tokens": options.max_tokens,
     }
-    return {name: value for name, value in found.items() if value is not None} | dict(options.others)
+    return {name: value for name, value in written.items() if value is not None} | dict(options.others)
 
 
 def _tool(tool: ToolSpec) -> JSON:
-    found: dict[str, JSON] = {"type": "function", "name": tool.name}
+    written: dict[str, JSON] = {"type": "function", "name": tool.name}
     if tool.description:
-        found["description"] = tool.description
+        written["description"] = tool.description
     # Left out, `strict` means true, and the service would change the schema, or refuse it.
-    return found | {"parameters": object_schema(tool.schema), "strict": False}
+    return written | {"parameters": object_schema(tool.schema), "strict": False}
 
 
 class _Writer:
-    """Writes the conversation of one request as a list of items."""
+    """Writes the conversation of a request as a list of items."""
 
     def __init__(self, ask: Ask, provider: str) -> None:
         self._ask = ask
@@ -130,7 +130,7 @@ class _Writer:
         self._ids = CallIds(LONGEST_ID)
 
     def items(self) -> list[JSON]:
-        """All of them, oldest first."""
+        """Write all items, oldest first."""
         return [item for message in self._ask.messages for item in self._message(message)]
 
     def _message(self, message: Message) -> Iterator[JSON]:
@@ -147,7 +147,7 @@ class _Writer:
                         yield self._result(part)
 
     def _assistant(self, message: Message) -> Iterator[JSON]:
-        """The items as they came, in their order: a thought is refused without what it led to, and the other way round."""
+        """Write the items in their order: the service refuses a thought without the item after it, and the reverse."""
         self._ids.begin_message()
         last = max((n for n, part in enumerate(message.parts) if not isinstance(part, Thinking)), default=-1)
         parts = message.parts[: last + 1]
@@ -169,8 +169,8 @@ class _Writer:
                 asked: dict[str, JSON] = {"call_id": self._ids.of(part), "name": name, "arguments": arguments}
                 return {"type": "function_call", **echo, **asked}
             case Text() if echo.get("type") == "message":
-                said: JSON = [{"type": "output_text", "text": part.text, "annotations": []}]
-                return {"role": "assistant", "content": said, **echo}
+                content: JSON = [{"type": "output_text", "text": part.text, "annotations": []}]
+                return {"role": "assistant", "content": content, **echo}
             case Text() if echo:
                 return dict(echo)
             case Text() if part.text:
@@ -187,18 +187,18 @@ class _Writer:
 
 
 def _is_complete(thought: Mapping[str, JSON]) -> bool:
-    """Whether a thought can go back: of others than these the service kept nothing, and they were not given to us."""
+    """Tell whether a thought can go back: the service keeps no thoughts."""
     return bool(thought.get("encrypted_content") or thought.get("content"))
 
 
 def _content(parts: Sequence[object], *, newline: str) -> JSON:
-    """A text, or a list where there are images, which results may hold too."""
+    """Write a text, or a list with images, also for results."""
     if not any(isinstance(part, Image) for part in parts):
         return newline.join(part.text for part in parts if isinstance(part, Text)) if newline else text_of(parts)
-    found: list[JSON] = []
+    written: list[JSON] = []
     for part in with_taken_images(parts):
         if isinstance(part, Text) and part.text:
-            found.append({"type": "input_text", "text": part.text})
+            written.append({"type": "input_text", "text": part.text})
         elif isinstance(part, Image):
-            found.append({"type": "input_image", "image_url": image_url(part), "detail": "auto"})
-    return found
+            written.append({"type": "input_image", "image_url": image_url(part), "detail": "auto"})
+    return written

@@ -12,31 +12,23 @@ from tui_host.capture.visible import hidden, tool_name, visible
 from tui_host.chat.call_arguments import pretty
 from tui_host.chat.policy import CallRequest
 from tui_host.errors import JSON
-from tui_host.servers.catalog import Tool
+from tui_host.servers.catalog import Tool, claims_of
 from tui_host.tui.markdown.wrap import clip, fill, fold
 from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.status_lines import DIM
 
 GAP = "   "
 """Between two keys."""
-CLAIM = "server says: "
+CLAIM = "server claims: "
 BEYOND = 4096
 """Characters behind a cut that are looked at for a secret that the cut would halve."""
 LONGEST_LINE = 500
 """Characters of arguments that a call's one line is made from."""
 SHORTEST, ENOUGH = 8, 24
 """Cells below which arguments tell nothing; cells that they have before hints stand beside them."""
-HINTS = {
-    ("readOnlyHint", True): "reads",
-    ("readOnlyHint", False): "changes things",
-    ("destructiveHint", True): "may destroy",
-    ("destructiveHint", False): "only adds",
-    ("idempotentHint", True): "may be repeated",
-    ("openWorldHint", True): "reaches outside",
-}
 KEYS = (
     "y once",
-    "Y all that remain",
+    "Y all remaining",
     "A this tool, this session",
     "e edit",
     "n no",
@@ -47,7 +39,7 @@ KEYS = (
     "d description",
 )
 """Each key with how far it reaches, in the order of their importance on a low screen."""
-EDITOR_KEYS = ("enter shows it as it will be sent", "ctrl+j new line", "esc back, unchanged")
+EDITOR_KEYS = ("enter shows what will be sent", "ctrl+j new line", "esc cancel")
 REASON_KEYS = ("enter rejects with this reason", "esc back")
 """The keys of the two fields."""
 
@@ -58,15 +50,9 @@ def name_of(tool: Tool) -> str:
 
 
 def hints_of(tool: Tool) -> str:
-    """The server's hints in a few words, as its claim; empty if it gives none.
-
-    Whether a tool destroys or may be repeated means something only where it changes things (`ToolAnnotations`).
-    """
-    given = [(name, value) for name, value in tool.annotations if isinstance(value, bool)]
-    if ("readOnlyHint", True) in given:
-        given = [hint for hint in given if hint[0] in {"readOnlyHint", "openWorldHint"}]
-    found = [HINTS[hint] for hint in given if hint in HINTS]
-    return f"{CLAIM}{', '.join(found)}" if found else ""
+    """The server's hints in a few words, as its claim; empty without any."""
+    claims = claims_of(tool)
+    return f"{CLAIM}{claims}" if claims else ""
 
 
 def description_of(
@@ -83,16 +69,15 @@ def description_of(
     tool = request.tool
     parts: list[str] = []
     if request.changed:
-        parts.append(f"! changed since it was last approved: {visible(hide(request.changed))}")
+        parts.append(f"! the definition changed since the last approval: {visible(hide(request.changed))}")
     count = hidden(tool.description) + hidden(tool.title)
     if count:
-        parts.append(f"! its description has {count} hidden characters")
+        parts.append(f"! the description has {count} hidden characters")
     if hints:
         parts.append(hints)
     words = f"{tool.title}: {tool.description}" if tool.title else tool.description
     parts.append(
-        visible(hide(words[: None if limit is None else limit + BEYOND])[:limit]).strip()
-        or "(the server gives no description)"
+        visible(hide(words[: None if limit is None else limit + BEYOND])[:limit]).strip() or "(no description)"
     )
     return "\n".join(parts)
 
@@ -191,7 +176,7 @@ def folded(text: str, width: int) -> list[str]:
 def stand_ins(values: Iterable[str]) -> str:
     """What the marks in the field are, empty if there is none."""
     names = ", ".join(values)
-    return f"{names}: a secret of yours; its value is sent wherever the mark stands" if names else ""
+    return f"{names}: stands for a secret of yours; its value is sent in place of the mark" if names else ""
 
 
 def notice(arguments: bytes, *, is_edited: bool, mask: Mask) -> str:
@@ -199,13 +184,13 @@ def notice(arguments: bytes, *, is_edited: bool, mask: Mask) -> str:
     text = arguments.decode()
     notices: list[str] = []
     if is_edited:
-        notices.append("edited: this is what will be sent")
+        notices.append("edited: this will be sent")
     count = hidden(text)
     if count:
-        notices.append(f"{count} hidden characters, shown as codes")
+        notices.append(f"{count} hidden characters, written as codes")
     found = mask.found(text)
     if found:
-        notices.append(f"a secret of yours is in it, {', '.join(found)}: the value itself would be sent")
+        notices.append(f"the arguments contain a secret of yours, {', '.join(found)}: its real value would be sent")
     return "  ".join(notices)
 
 
@@ -224,8 +209,8 @@ def readiness(*, ignored: str, is_ready: bool, more: str) -> Content:
     """
     if not ignored:
         return Content("ready" if is_ready else more)
-    early = f"too early: {ignored} was ignored"
-    return Content(f"ready, {early}") if is_ready else Content.styled(f"{early}, wait", "bold $text-warning")
+    early = f"{ignored} came too early and was ignored"
+    return Content(f"{early}; press it again") if is_ready else Content.styled(f"{early}; wait", "bold $text-warning")
 
 
 def in_rows(text: str, width: int) -> list[str]:

@@ -76,7 +76,7 @@ def read_edit(text: str, schema: JSON, values: Mapping[str, str] | None = None) 
         if not values:
             raise
         read_arguments(text)  # its complaint names places of what is seen
-        raise TuiHostError("with the value of a secret where its mark stands now, the arguments are not JSON") from None
+        raise TuiHostError("with the secret's value in place of its mark, the arguments are not JSON") from None
     complaints = misfits(value, schema)
     if complaints:
         raise TuiHostError("; ".join(complaints))
@@ -120,7 +120,7 @@ def misfits(value: Mapping[str, JSON], schema: JSON) -> list[str]:
             if complaint:
                 found.append(f"{visible(name, newlines=False)} {complaint}")
             elif name not in properties and schema.get("additionalProperties") is False:
-                found.append(f"the tool takes no argument {visible(name, newlines=False)}")
+                found.append(f"the tool has no argument {visible(name, newlines=False)}")
     return found
 
 

@@ -16,9 +16,8 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.tui.glyphs import UNICODE, Glyphs
-from tui_host.tui.widgets.details.detail_selection import TextSelection, TreeSelection
 from tui_host.tui.widgets.lines.line_pieces import PieceView
-from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.lines.line_selection import Selectable, SelectingView
 from tui_host.tui.widgets.pages.detail_page import Page, cut
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
@@ -33,9 +32,7 @@ class PageLines(PieceView, SelectingView):
     """A page, drawn where it is seen. Text is scrolled; a tree has a current line that opens and closes."""
 
     HAS_CURSOR = True
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,plus,minus", "fold", "Open or close", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space,plus,minus", "fold", "Open or close", show=False)]
 
     def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(glyphs=glyphs, id=id)
@@ -68,14 +65,8 @@ class PageLines(PieceView, SelectingView):
 
     @property
     @override
-    def selectable(self) -> TextSelection | TreeSelection | None:
-        match self._page:
-            case TextPage() as page:
-                return TextSelection(page)
-            case TreePage() as page:
-                return TreeSelection(page)
-            case _:
-                return None
+    def selectable(self) -> Selectable:
+        return self._page.selectable
 
     def show(self, page: Page, *, hold: bool = False) -> None:
         """Show a page from its top, or from the place that is seen now (`hold`), for one that has only grown."""
@@ -226,8 +217,6 @@ class PageView(PageLines):
         Binding("left,h", "tab(-1)", "Tab", show=False),
         Binding("right,l", "tab(1)", "Tab", show=False),
         *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 6)),
-        Binding("vertical_line", "split", "Split"),
-        Binding("z", "zoom", "Full screen"),
     ]
 
     class TabAsked(Message):
@@ -238,12 +227,6 @@ class PageView(PageLines):
             self.step = step
             self.place = place
 
-    class SplitAsked(Message):
-        """The details are wanted the other way."""
-
-    class ZoomAsked(Message):
-        """The whole screen is wanted for it."""
-
     def action_tab(self, step: int) -> None:
         """Ask for the next tab or the one before."""
         self.post_message(self.TabAsked(step=step))
@@ -251,14 +234,6 @@ class PageView(PageLines):
     def action_tab_at(self, place: int) -> None:
         """Ask for a tab by its place."""
         self.post_message(self.TabAsked(place=place))
-
-    def action_split(self) -> None:
-        """Ask for the details the other way."""
-        self.post_message(self.SplitAsked())
-
-    def action_zoom(self) -> None:
-        """Ask for the whole screen."""
-        self.post_message(self.ZoomAsked())
 
 
 class TabLine(Widget):

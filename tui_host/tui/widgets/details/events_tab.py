@@ -28,7 +28,9 @@ def events_page(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
     pages = source.pages_of(row)
     first = next(pages, ())
     notes = [_note(record, len(first)) for record in first if record.draft.kind == "response"]
-    return TreePage("events", _entries(chain([first], pages)), flipped=flipped, notes=notes, empty="nothing came yet")
+    return TreePage(
+        "events", _entries(chain([first], pages)), flipped=flipped, notes=notes, empty="nothing received yet"
+    )
 
 
 def _note(response: Record, count: int) -> str:
@@ -36,10 +38,10 @@ def _note(response: Record, count: int) -> str:
     head = response.draft.head or Head()
     encoding = line(encoding_of(head.headers) or "", 40)
     if _is_event_stream(response):
-        return f"{encoding}, decoded: each event at the chunk with which it could be read" if encoding else ""
+        return f"{encoding}, decoded; each event has the time of the chunk that completed it" if encoding else ""
     if count <= 2:
         return ""
-    return "no stream of events: the chunks as they came" + (f", {encoding} decoded" if encoding else "")
+    return "no event stream: the chunks as received" + (f", {encoding} decoded" if encoding else "")
 
 
 def _entries(pages: Iterable[Sequence[Record]]) -> Iterator[Entry]:
@@ -130,7 +132,7 @@ def _record_entry(record: Record, after: float | None, plain: bytes | None = Non
             ending = read_ending(draft.data)
             label = f"end: {ending.reason}" + (f": {ending.error[:_PREVIEW]}" if ending.error else "")
         case "chunk" if draft.data and not data:
-            label = "chunk, of which nothing can be read alone"
+            label = "chunk that cannot be decoded alone"
         case _:
             label = f"{draft.kind} {masked(decode(data[:_PREVIEW]), draft.redacted)}"
     is_body = bool(draft.data) and draft.kind not in {"end", "error"}

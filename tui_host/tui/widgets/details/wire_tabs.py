@@ -20,7 +20,7 @@ from tui_host.tui.widgets.pages.text_page import Form, TextPage
 
 _BAR = 24
 _PREVIEW = 300
-NOT_KNOWN = "not known: what was captured does not tell it"
+NOT_KNOWN = "unknown: the capture does not say"
 
 
 def what_of(row: Row) -> str:
@@ -58,7 +58,7 @@ def frame_page(source: InspectorSource, row: Row) -> Steps[Page]:
 
 def _doubt(row: Row) -> str:
     """Whose it may be, where nothing tells: all of what the row in the list has room for the beginning of."""
-    return f"doubtful: {line(row.doubtful, _PREVIEW)}: joined to none" if row.doubtful else ""
+    return f"doubtful: {line(row.doubtful, _PREVIEW)}: linked to none" if row.doubtful else ""
 
 
 def decision_page(source: InspectorSource, row: Row) -> Steps[Page]:
@@ -70,7 +70,7 @@ def decision_page(source: InspectorSource, row: Row) -> Steps[Page]:
 def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> Page:
     text = body.text
     if unless or not body.is_text or not looks_like_json(text):
-        return TextPage(what, text, notes=(above, *body.notes, "not JSON: shown as it came"))
+        return TextPage(what, text, notes=(above, *body.notes, "not JSON: shown as received"))
     return TextPage(what, text, form="json", notes=(above, f"re-indented · {body.notes[0]}", *body.notes[1:]))
 
 
@@ -99,7 +99,7 @@ def timing_page(source: InspectorSource, row: Row) -> Page:
     began_ns = source.started_mono_ns(row)
     lines = [f"first byte: {NOT_KNOWN if row.mono_ns is None else _wall(row.time_ns)}"]
     lines += _took(
-        "in the turn" if row.turn else "since the first byte of all", lasted(began_ns, row.mono_ns), _seconds
+        "in the turn" if row.turn else "since the first byte of the session", lasted(began_ns, row.mono_ns), _seconds
     )
     lines += _took("last byte", lasted(began_ns, row.end_mono_ns), _seconds)
     lines += _took("took", lasted(row.mono_ns, row.end_mono_ns))
@@ -107,7 +107,7 @@ def timing_page(source: InspectorSource, row: Row) -> Page:
         waited = lasted(asked.end_mono_ns, answered.mono_ns)
         came = lasted(answered.mono_ns, answered.end_mono_ns)
         bar = "" if waited is None or came is None else f"{_bar(waited, came)} "
-        lines += _took("waited", waited, lambda time: f"{_short(time)} for the first byte of the answer")
+        lines += _took("waited", waited, lambda time: f"{_short(time)} for the answer's first byte")
         lines += _took("came in", came)
         lines += _took("together", lasted(asked.mono_ns, answered.end_mono_ns), lambda time: f"{bar}{_short(time)}")
     elif row.state == "open" or (row.kind in {"request", "frame"} and row.rpc_id and not row.answer):

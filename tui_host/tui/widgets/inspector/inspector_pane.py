@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -17,11 +18,9 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.first_frame import EMPTY_LIVE
-from tui_host.tui.widgets.ladder.ladder_header import FilterInput, LadderHeader
-from tui_host.tui.widgets.ladder.ladder_title import Heading
+from tui_host.tui.widgets.ladder.ladder_title import FilterInput, Heading, LadderHeader
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
-from tui_host.tui.widgets.ladder.row_summary import describe
-from tui_host.tui.widgets.ladder.row_words import Describe
+from tui_host.tui.widgets.ladder.row_words import Describe, describe
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.row_source import InspectorSource
 
@@ -34,7 +33,7 @@ _LOW = 8
 _OTHER_LANES: dict[Lane, tuple[Lane, ...]] = {"llm": ("mcp", "host"), "mcp": ("llm", "host"), "host": ("mcp", "llm")}
 _ROOM = 9
 """Lines below which the list and a detail take turns."""
-_NO_MATCH = "No row matches the filter. Escape takes it away."
+_NO_MATCH = "No row matches the filter. Press escape to clear it."
 
 
 def relative_of(source: InspectorSource, row: Row) -> Row | None:
@@ -83,6 +82,12 @@ class Inspector(Container):
     }
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter"),
+        Binding("vertical_line", "split", "Split"),
+        Binding("z", "zoom", "Full screen"),
+    ]
+
     class ZoomAsked(Message):
         """The whole screen is wanted for the inspector, or no longer."""
 
@@ -100,7 +105,7 @@ class Inspector(Container):
         self.ladder = LadderView(describe, glyphs=glyphs, id="inspector-ladder")
         self.details = (
             Detail(glyphs=glyphs, empty="No row is selected.", id="inspector-selected"),
-            Detail(glyphs=glyphs, empty="No relative on the other wire yet.", id="inspector-relative"),
+            Detail(glyphs=glyphs, empty="No related row in the other lane yet.", id="inspector-relative"),
         )
         self._source: InspectorSource | None = None
         self._told: tuple[InspectorSource, int, int | None] | None = None
@@ -275,31 +280,18 @@ class Inspector(Container):
             self.remove_class("-reading")
             self.ladder.focus()
 
-    def on_ladder_view_split_asked(self, message: LadderView.SplitAsked) -> None:
+    def action_split(self) -> None:
         """Turn the details."""
-        message.stop()
         self.flip()
 
-    def on_page_view_split_asked(self, message: PageView.SplitAsked) -> None:
-        """Turn the details."""
-        message.stop()
-        self.flip()
-
-    def on_ladder_view_zoom_asked(self, message: LadderView.ZoomAsked) -> None:
-        """Pass it on to whoever owns the screen."""
-        message.stop()
-        self.post_message(self.ZoomAsked())
-
-    def on_page_view_zoom_asked(self, message: PageView.ZoomAsked) -> None:
-        """Pass it on to whoever owns the screen."""
-        message.stop()
+    def action_zoom(self) -> None:
+        """Ask the owner of the screen for all of it."""
         self.post_message(self.ZoomAsked())
 
     # The filter.
 
-    def on_ladder_view_filter_asked(self, message: LadderView.FilterAsked) -> None:
-        """Let the person type."""
-        message.stop()
+    def action_filter(self) -> None:
+        """Open the filter."""
         self._filter.open(self.ladder.filter_text)
 
     def on_input_changed(self, message: Input.Changed) -> None:

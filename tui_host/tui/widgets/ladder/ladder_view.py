@@ -14,15 +14,15 @@ from typing_extensions import override
 
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.tui.glyphs import UNICODE, Glyphs
-from tui_host.tui.widgets.ladder.ladder_drawing import LadderDrawing
 from tui_host.tui.widgets.ladder.ladder_filter import BUDGET as FILTERING
 from tui_host.tui.widgets.ladder.ladder_filter import Filtering
-from tui_host.tui.widgets.ladder.ladder_messages import LadderKeys
-from tui_host.tui.widgets.ladder.ladder_selection import LadderSelection
+from tui_host.tui.widgets.ladder.ladder_lines import LadderDrawing
 from tui_host.tui.widgets.ladder.ladder_title import Heading
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
 from tui_host.tui.widgets.ladder.row_words import BUDGET as SEEN
 from tui_host.tui.widgets.ladder.row_words import Describe, LadderWords
+from tui_host.tui.widgets.lines.line_pieces import PieceView
+from tui_host.tui.widgets.lines.line_selection import RowSelection, SelectingView, Spot, Stretch
 from tui_host.tui.widgets.pages.row_source import InspectorSource
 
 _TAKING = 0.01
@@ -33,7 +33,7 @@ COPIED = 120
 """Cells of a row that is copied, where the screen has less."""
 
 
-class LadderView(LadderKeys):
+class LadderView(PieceView, SelectingView):
     """The rows, one line each, groups under headings. `sync` takes in what is new; it is called at the screen's rate."""
 
     HAS_CURSOR = True
@@ -312,8 +312,25 @@ class LadderView(LadderKeys):
 
     @property
     @override
-    def selectable(self) -> LadderSelection | None:
-        return LadderSelection(self._index, self._copied_line) if len(self._index) else None
+    def selectable(self) -> RowSelection | None:
+        index = self._index
+        if not len(index):
+            return None
+
+        def line_of(spot: Spot) -> int:
+            return min(index.line_at(spot[0]), len(index) - 1)
+
+        return RowSelection(lambda line: (index.spot(line),), line_of, self._copied_rows)
+
+    def _copied_rows(self, selected: Stretch) -> tuple[str, str]:
+        """The selected rows as lines, their words whole where the screen is too narrow for them."""
+        lines = range(self._index.line_at(selected[0][0]), self._index.line_at(selected[1][0]))
+        drawn = (self._drawn(line, max(self.view_width, COPIED)).text.rstrip() for line in lines)
+        return f"{len(lines)} line{'s' * (len(lines) != 1)} of the list", "\n".join(drawn)
+
+    def current_source(self) -> tuple[str, str]:
+        """The selection; without one, the inspector knows what is copied."""
+        return self.selected_source() or ("", "")
 
     @override
     def hold_still(self) -> None:
@@ -331,10 +348,6 @@ class LadderView(LadderKeys):
     def on_resize(self) -> None:
         super().on_resize()
         self.post_message(self.Moved())
-
-    def _copied_line(self, line: int) -> str:
-        """A line as text, its words whole where the screen is too narrow for them."""
-        return self._drawn(line, max(self.view_width, COPIED)).text.rstrip()
 
     @override
     def move_cursor(self, number: int) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import lasted
 from tui_host.errors import TuiHostError
-from tui_host.tui.widgets.ladder.ladder_lines import Told
-from tui_host.tui.widgets.pages.page_steps import Making, Steps
+from tui_host.tui.widgets.pages.page_steps import PIECE, Making, Steps
 from tui_host.tui.widgets.pages.row_source import InspectorSource
 
 Describe: TypeAlias = Callable[[InspectorSource, Row], Steps[str]]
@@ -21,6 +21,21 @@ BUDGET = 0.004
 _REMEMBERED = 1 << 15
 _PATIENCE = 20.0
 """A body that still grows is described again after so many times what that took the last time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a row says beside its own values.
+
+    Attributes:
+        started_ns: When its turn began, or its section where that is none; None where that is not known.
+        described: What its body is made of («3 tools · 2 messages»), empty where that is not known yet.
+        milliseconds: From its other half, None if it has none before it, or no time of one is known.
+    """
+
+    started_ns: int | None
+    described: str = ""
+    milliseconds: float | None = None
 
 
 class LadderWords:
@@ -144,3 +159,42 @@ def _state_of(row: Row) -> tuple[int, str]:
 def _has_words(row: Row) -> bool:
     """Whether its words are to be found in its body: those of other rows are known with them."""
     return row.lane == "llm" and row.kind in {"request", "response"}
+
+
+MOST = 4 << 20
+"""Bytes of a body that are read for its words."""
+
+
+def describe(source: InspectorSource, row: Row) -> Steps[str]:
+    """«3 tools · 2 messages», «asks math.add {"a":1,"b":2}», «12 models»; nothing for what is too large or not known."""
+    from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
+    from tui_host.tui.widgets.pages.page_body import head_of, reading
+
+    if row.size > MOST or row.missing:
+        return ""
+    body = yield from reading(source, row)
+    dialect = source.dialect(row)
+    if row.kind == "request":
+        before = source.before(row)
+        in_turn = before is not None and before.turn == row.turn and before.clock == row.clock
+        earlier = source.body(before) if before is not None and in_turn else None
+        return request_words(body.data, earlier, dialect=dialect)
+    if dialect is None:
+        return ""
+    if row.method == "GET" and row.status < 400:  # nobody asks a model so
+        return list_words(body.data, dialect=dialect.name)
+    head = head_of(source, row)
+    words = ResponseWords(
+        dialect=dialect.name,
+        status=row.status,
+        headers=head.headers if head is not None else (),
+        names=source.names(row),
+        hide=source.hide,
+    )
+    for start in range(0, len(body.data), PIECE):
+        words.feed(body.data[start : start + PIECE])
+        yield f"{start:,} of {len(body.data):,} bytes"
+    if row.state != "open":
+        words.finish()
+    # A tool protocol of plain text reads calls out of what is text to the dialect: the links know of them.
+    return words.words if not row.words.startswith("asks ") or "asks " in words.words else row.words

@@ -13,10 +13,7 @@ Piece = tuple[str, str]
 """A text and the name of its style."""
 
 # Possessive throughout: a text that does not fit fails once, without trying shorter ways. One match is one structural mark.
-_MARK = re.compile(
-    r"""[^"{}\[\],]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\],]*+)*+([{}\[\],])""",
-    re.DOTALL,
-)
+_MARK = re.compile(r"""[^"{}\[\],]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\],]*+)*+([{}\[\],])""", re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*+")
 _WHITE = " \t\r\n"
 _CLOSING = {"{": "}", "[": "]"}

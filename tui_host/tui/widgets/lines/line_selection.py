@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeAlias
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,8 +18,114 @@ from textual.timer import Timer
 from typing_extensions import override
 
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.lines.selection_protocol import Selectable, Selection, Spot, Stretch
 
+Spot: TypeAlias = tuple[int, ...]
+"""A place in a view's content that stays on its text; spots are ordered as the content is."""
+Stretch: TypeAlias = tuple[Spot, Spot]
+"""From one spot to before another one; empty where they are the same."""
+
+
+class Selectable(Protocol):
+    """The content of a view that can be selected, by the lines and cells that the view shows now.
+
+    Attributes:
+        is_rows: Whether lines are selected whole.
+    """
+
+    is_rows: bool
+
+    def stretch_at(self, line: int, cell: int) -> Stretch:
+        """What stands at a cell; an empty stretch before a line's text and behind it."""
+        ...
+
+    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
+        """Which cells of a line are selected."""
+        ...
+
+    def point_of(self, spot: Spot) -> tuple[int, int]:
+        """The line and the cell of a spot."""
+        ...
+
+    def word_at(self, line: int, cell: int) -> Stretch | None:
+        """The word at a cell; None where a second click is but a click."""
+        ...
+
+    def text_at(self, line: int, cell: int) -> Stretch | None:
+        """The paragraph or the line at a cell."""
+        ...
+
+    def copied(self, selected: Stretch) -> tuple[str, str]:
+        """What it is, in a word, and its text for the clipboard."""
+        ...
+
+
+class RowSelection(Selectable):
+    """Selects whole lines.
+
+    Args:
+        spot_of: Returns the first and the last part of a line's place; a line's end is the last part plus one.
+        line_of: Returns the line of a spot.
+        copied: Returns a stretch in words and as text.
+    """
+
+    is_rows = True
+
+    def __init__(
+        self,
+        spot_of: Callable[[int], Spot],
+        line_of: Callable[[Spot], int],
+        copied: Callable[[Stretch], tuple[str, str]],
+    ) -> None:
+        self._spot_of = spot_of
+        self._line_of = line_of
+        self._copied = copied
+
+    @override
+    def stretch_at(self, line: int, cell: int) -> Stretch:
+        spot = self._spot_of(line)
+        return spot, (*spot[:-1], spot[-1] + 1)
+
+    @override
+    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
+        return (0, _WIDE) if selected[0] <= self._spot_of(line) < selected[1] else None
+
+    @override
+    def point_of(self, spot: Spot) -> tuple[int, int]:
+        return self._line_of(spot), 0
+
+    @override
+    def word_at(self, line: int, cell: int) -> Stretch | None:
+        return None  # a second click opens the line
+
+    @override
+    def text_at(self, line: int, cell: int) -> Stretch | None:
+        return None
+
+    @override
+    def copied(self, selected: Stretch) -> tuple[str, str]:
+        return self._copied(selected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What is selected.
+
+    Attributes:
+        anchor: Where it began: it stays selected whatever the head does.
+        head: Where it goes to.
+    """
+
+    anchor: Stretch
+    head: Stretch
+
+    @property
+    def stretch(self) -> Stretch:
+        """From the first to the last of it."""
+        return min(self.anchor[0], self.head[0]), max(self.anchor[1], self.head[1])
+
+
+_WIDE = 1 << 20
+"""Cells that no line has."""
 _DOUBLE_CLICK = 0.5
 """Seconds between two presses that belong together."""
 SCROLL_RATE = 1 / 20

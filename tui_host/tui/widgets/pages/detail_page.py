@@ -13,6 +13,7 @@ from tui_host.capture.visible import visible
 
 if TYPE_CHECKING:
     from tui_host.tui.widgets.lines.json_lines import Piece
+    from tui_host.tui.widgets.lines.line_selection import Selectable
 
 _PICTURE = re.compile("[\u2400-\u2421]+|⟨[^⟩]{1,12}⟩")
 
@@ -28,6 +29,11 @@ class Page(Protocol):
     @property
     def source(self) -> tuple[str, str]:
         """What it shows, in words, and all of it as text, for copying."""
+        ...
+
+    @property
+    def selectable(self) -> Selectable:
+        """What can be selected of it."""
         ...
 
     def fit(self, width: int) -> None:

@@ -55,5 +55,5 @@ def made(steps: Steps[T]) -> T:
     making = Making(steps)
     making.advance(float("inf"))
     if making.result is None:
-        raise ValueError("nothing was made")
+        raise ValueError("no step returned a value")
     return making.result

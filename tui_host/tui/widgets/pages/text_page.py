@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import time
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, TypeAlias
 
+from rich.cells import cell_len
 from typing_extensions import override
 
 from tui_host.capture.visible import visible
-from tui_host.tui.markdown.wrap import fill
+from tui_host.tui.markdown.origins import shown_characters
+from tui_host.tui.markdown.wrap import character_at, fill
 from tui_host.tui.widgets.lines.json_lines import Line, Piece, highlight, json_lines, key_end, plain_lines, raw_lines
+from tui_host.tui.widgets.lines.line_selection import Selectable, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Page, fitting, fitting_words, with_pictures
 
 Form: TypeAlias = Literal["raw", "json", "plain", "headers"]
@@ -26,6 +30,9 @@ _BREAKERS: dict[Form, Callable[[str], Iterator[Line]]] = {
     "plain": plain_lines,
     "headers": plain_lines,
 }
+_WORD = re.compile(r"\w+")
+_NEAR = 200
+"""Characters on either side among which a word is looked for."""
 _AT_ONCE = 64
 """Rows made between two looks at the clock: some 0.1 ms."""
 
@@ -107,6 +114,11 @@ class TextPage(Page):
         return [(" " * indent, ""), *highlight(shown)]
 
     @property
+    @override
+    def selectable(self) -> Selectable:
+        return TextSelection(self)
+
+    @property
     def text(self) -> str:
         """All of it, as it came."""
         return self._text
@@ -163,6 +175,88 @@ class TextPage(Page):
             while place < end:
                 begun, place = place, fit(text, place, end, width - indent)
                 yield begun, place, -1 - indent
+
+
+class TextSelection(Selectable):
+    """Selecting in a text: what is copied is the text itself, not wrapped and without our indentation."""
+
+    is_rows = False
+
+    def __init__(self, page: TextPage) -> None:
+        self._page = page
+
+    def _drawn(self, line: int) -> tuple[int, str, list[int]] | None:
+        """The cells before a line's text, its text as drawn, and the source's character for each of it."""
+        row = self._page.row(line)
+        if row is None:
+            return None
+        start, end, indent = row
+        shown = list(shown_characters(self._page.text[start:end]))
+        text = "".join(character for character, _ in shown)
+        places = [start + at for _, at in shown]
+        if self._page.is_json and indent >= 0:
+            after = key_end(text, 0, len(text))
+            if after and text[after : after + 1] not in {" ", ""}:  # the blank that is drawn behind a key
+                text = f"{text[:after]} {text[after:]}"
+                places.insert(after, places[after - 1])
+        return (indent if indent >= 0 else -1 - indent), text, places
+
+    @override
+    def stretch_at(self, line: int, cell: int) -> Stretch:
+        drawn, row = self._drawn(line), self._page.row(line)
+        if drawn is None or row is None:
+            return (0,), (0,)
+        x, text, places = drawn
+        if cell < x:
+            return (row[0],), (row[0],)
+        found = character_at(text, cell - x)
+        return ((row[1],), (row[1],)) if found is None else ((places[found[0]],), (places[found[1] - 1] + 1,))
+
+    @override
+    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
+        drawn = self._drawn(line)
+        if drawn is None:
+            return None
+        x, text, places = drawn
+        first, last = bisect_left(places, selected[0][0]), bisect_left(places, selected[1][0])
+        return (x + cell_len(text[:first]), x + cell_len(text[:last])) if first < last else None
+
+    @override
+    def point_of(self, spot: Spot) -> tuple[int, int]:
+        line = self._page.line_at(spot[0])
+        drawn = self._drawn(line)
+        if drawn is None:
+            return line, 0
+        x, text, places = drawn
+        return line, x + cell_len(text[: bisect_left(places, spot[0])])
+
+    @override
+    def word_at(self, line: int, cell: int) -> Stretch | None:
+        (at,), (end,) = self.stretch_at(line, cell)
+        if at == end:
+            return None
+        before = max(0, at - _NEAR)
+        for match in _WORD.finditer(self._page.text[before : at + _NEAR]):
+            if match.start() <= at - before < match.end():
+                return (before + match.start(),), (before + match.end(),)
+        return (at,), (end,)
+
+    @override
+    def text_at(self, line: int, cell: int) -> Stretch | None:
+        row = self._page.row(line)
+        if row is None:
+            return None
+        first = last = line
+        while (before := self._page.row(first)) is not None and before[2] < 0:
+            first -= 1
+        while (after := self._page.row(last + 1)) is not None and after[2] < 0:
+            last += 1
+        begin, end = self._page.row(first), self._page.row(last)
+        return None if begin is None or end is None else ((begin[0],), (end[1],))
+
+    @override
+    def copied(self, selected: Stretch) -> tuple[str, str]:
+        return f"part of {self._page.source[0]}", self._page.text[selected[0][0] : selected[1][0]]
 
 
 def wrapped(note: str, width: int) -> list[str]:

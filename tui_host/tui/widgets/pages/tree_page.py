@@ -14,11 +14,12 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
+from tui_host.tui.widgets.lines.line_selection import RowSelection, Selectable, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Page, cut, padded
 from tui_host.tui.widgets.pages.text_page import Form, TextPage, wrapped
 
 MOST_ROWS = 2000
-"""Lines that an opened entry shows; the rest is in Raw."""
+"""Lines that an opened entry shows; see Raw for the rest."""
 _LABEL = 400
 
 
@@ -211,7 +212,12 @@ class TreePage(Page):
         entry = _told(self._shown[self._owners[number]]).entry
         return entry.label, entry.text() if entry.text is not None else entry.label
 
-    def spot(self, number: int) -> tuple[int, int]:
+    @property
+    @override
+    def selectable(self) -> Selectable:
+        return RowSelection(self._spot, self._line_of, self._copied)
+
+    def _spot(self, number: int) -> tuple[int, int]:
         """The entry on a line and, below it, one more than the place in its text: the same at every width."""
         number -= len(self._notes)
         if not 0 <= number < len(self._owners):
@@ -222,8 +228,7 @@ class TreePage(Page):
             return owner, 0
         return owner, 1 + (body.place_of(offset - 1) if offset <= MOST_ROWS else len(body.text))
 
-    def line_of(self, spot: tuple[int, int]) -> int:
-        """The line of such a spot."""
+    def _line_of(self, spot: Spot) -> int:
         owner, place = spot
         line = self.line_at(owner)
         if place and 0 <= owner < len(self._shown):
@@ -233,8 +238,9 @@ class TreePage(Page):
             )
         return line
 
-    def copied(self, first: tuple[int, int], last: tuple[int, int]) -> str:
-        """Entries as lines, and the texts below them as they came, from one spot to before another one."""
+    def _copied(self, selected: Stretch) -> tuple[str, str]:
+        """Entries as lines, and the texts below them as they came."""
+        (first, last) = selected
         lines: list[str] = []
         for owner in range(max(0, first[0]), min(last[0] + 1, len(self._shown))):
             shown = _told(self._shown[owner])
@@ -245,7 +251,7 @@ class TreePage(Page):
                 start = first[1] - 1 if owner == first[0] and first[1] else 0
                 end = body.end_of(last[1] - 2) if owner == last[0] else len(body.text)
                 lines.append(body.text[start:end].removesuffix("\n"))
-        return "\n".join(lines)
+        return f"part of {self._what}", "\n".join(lines)
 
     @override
     def draw(self, number: int) -> Sequence[Piece]:
@@ -258,7 +264,7 @@ class TreePage(Page):
             return self._line(shown)
         pad = [(" " * self._body_indent(shown.depth), "")]
         if offset > MOST_ROWS:
-            return [*pad, ("the rest is in Raw", "note")]
+            return [*pad, ("see Raw for the rest", "note")]
         return [*pad, *body.draw(offset - 1)]
 
     def _line(self, shown: _Shown) -> list[Piece]:

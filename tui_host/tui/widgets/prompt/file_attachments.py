@@ -87,7 +87,7 @@ class Attaching:
         paths = await asyncio.to_thread(named, pasted)
         if paths and self._place.before_caret.endswith(written):
             self.dropped = (written, paths)
-            self._place.offer([(f"attach {together(paths)}", "tab; enter sends the path as text")], "drop")
+            self._place.offer([(f"attach {together(paths)}", "tab attaches; enter sends the path as text")], "drop")
 
     def chosen(self, what: Literal["files", "drop"], name: str) -> None:
         """The person has chosen: go into a folder, or read what is to be attached."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -19,12 +19,60 @@ from tui_host.capture.visible import visible
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.prompt.file_attachments import Attaching, Offered
-from tui_host.tui.widgets.prompt.pastes import BLANK_LINES, Pastes
-from tui_host.tui.widgets.prompt.prompt_history import History
+from tui_host.tui.widgets.prompt.prompt_marks import BLANK_LINES, Pastes
 
 if TYPE_CHECKING:
     from tui_host.chat.attachments import Attached
     from tui_host.tui.widgets.prompt.completion import Completion
+
+
+class History:
+    """The texts that were sent, and which of them stands in the prompt.
+
+    Args:
+        texts: Oldest first.
+    """
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._texts = list(texts)
+        self._at: int | None = None
+        self._draft = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether one of them stands in the prompt, in the place of the draft."""
+        return self._at is not None
+
+    def add(self, *texts: str) -> None:
+        """What was sent, oldest first; each text is kept once."""
+        self._texts = [old for old in self._texts if old not in texts] + list(dict.fromkeys(texts))
+        self._at = None
+
+    def leave(self) -> None:
+        """Something else stands in the prompt now, and no draft waits."""
+        self._at = None
+        self._draft = ""
+
+    def go_back(self, steps: int, text: str) -> str | None:
+        """Go to an earlier one, or with less than none to a later one, and behind the last to the draft.
+
+        Args:
+            steps: How many.
+            text: What stands in the prompt: the draft, if it is none of these.
+
+        Returns:
+            What is to stand there, None if it stays.
+        """
+        count = len(self._texts)
+        present = count if self._at is None else self._at
+        wanted = max(0, min(count, present - steps))
+        if wanted == present:
+            return None
+        if self._at is None:
+            self._draft = text
+        self._at = None if wanted == count else wanted
+        return self._draft if self._at is None else self._texts[wanted]
+
 
 PLACEHOLDER = "Ask anything.  / commands  @ files"
 COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
@@ -262,7 +310,7 @@ class Prompt(KeysInOrder, TextArea):
             return
         text = self._pastes.opened(self.document[row][start:end])
         if text is None:
-            self.notify("This paste is too large to be opened here. It is sent whole.", markup=False)
+            self.notify("This paste is too large to open here. All of it will be sent.", markup=False)
             return
         self.history.checkpoint()
         self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
@@ -308,7 +356,7 @@ class Prompt(KeysInOrder, TextArea):
             self._complete()
             return
         if self._attaching.reading:
-            self.notify("A file is still being read; enter again sends it.", markup=False, timeout=3)
+            self.notify("A file is still being read. Press enter again to send.", markup=False, timeout=3)
             return
         text = self.message()
         if not text:
@@ -364,7 +412,7 @@ class Prompt(KeysInOrder, TextArea):
         if words or text.count("\n") > 1:
             words.append("ctrl+u clears")
         if files := len(self.attached):
-            words = [f"{files} file{'s' * (files > 1)} attached", "backspace takes a mark away", *words]
+            words = [f"{files} file{'s' * (files > 1)} attached", "backspace removes a mark", *words]
         self.border_subtitle = "  ".join(words)
 
     def _complete(self) -> None:

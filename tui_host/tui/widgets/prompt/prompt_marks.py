@@ -51,3 +51,59 @@ class Marks(Generic[T]):
     def hold(self, text: str) -> bool:
         """Whether there is a mark in a text."""
         return any(mark in text for mark in self.values)
+
+
+FOLDED_CHARACTERS = 20_000
+"""Characters of a paste above which a mark stands for it: the editor is slow with more."""
+FOLDED_LINES = 25
+"""Lines of a paste above which a mark stands for it: what was written before and after is lost from sight."""
+BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
+OPENED = 200_000
+"""Characters above which a paste is not opened: the editor would hold everything up."""
+
+
+class Pastes(Marks[str]):
+    """The folded pastes of a prompt."""
+
+    def fold(self, text: str, beside: str, *, is_like_mark: bool = False) -> str:
+        """A paste, or the mark that stands for it.
+
+        Args:
+            text: What was pasted.
+            beside: What stands in the prompt; no new mark is like anything in it.
+            is_like_mark: What was pasted could be taken for a mark of another kind.
+        """
+        lines = text.count("\n") + (not text.endswith("\n"))
+        is_like_mark = is_like_mark or self.hold(text)
+        if len(text) <= FOLDED_CHARACTERS and lines <= FOLDED_LINES and not is_like_mark:
+            return text
+        return self._marked(text, lines, beside)
+
+    def fold_again(self, text: str) -> str:
+        """A whole text as it stood in the prompt: pastes that are known by their marks again, and what is huge by one."""
+        for mark, folded in sorted(self.values.items(), key=lambda pair: -len(pair[1])):
+            ends = folded.rstrip()  # the ends of a message are sent without empty lines
+            known = next((each for each in (folded, ends, BLANK_LINES.sub("", ends)) if each and each in text), None)
+            if known is not None:
+                text = text.replace(known, mark, 1)
+        if len(text) <= FOLDED_CHARACTERS:
+            return text
+        return self._marked(text, text.count("\n") + 1, "")
+
+    def _marked(self, text: str, lines: int, beside: str) -> str:
+        from tui_host.llm.outline import size_words
+
+        size = size_words(len(text.encode(errors="replace"))).replace(".0 ", " ")
+        return self.add(f"pasted: {lines:,} line{'s' * (lines != 1)}, {size}", text, beside)
+
+    def whole(self, text: str) -> str:
+        """The text with every folded paste in its place; what stands inside a paste is never taken for a mark."""
+        if not self.values:
+            return text
+        marks = re.compile("|".join(map(re.escape, self.values)))
+        return marks.sub(lambda found: self.values[found[0]], text)
+
+    def opened(self, mark: str) -> str | None:
+        """What a mark stands for; None where it cannot stand in the prompt itself: too long, or like a mark."""
+        text = self.values[mark]
+        return None if len(text) > OPENED or self.hold(text) else text

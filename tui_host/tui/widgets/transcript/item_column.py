@@ -9,8 +9,7 @@ from textual.strip import Strip
 from tui_host.chat.conversation import CallItem, Conversation, without_secrets
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.heights import Heights
-from tui_host.tui.widgets.transcript.item_lines import Look, Shown, estimated_height, is_empty, source_of
-from tui_host.tui.widgets.transcript.item_parts import Flow
+from tui_host.tui.widgets.transcript.item_lines import Flow, Look, Shown, estimated_height, is_empty, source_of
 
 KEPT = 400
 """Drawn items that are kept; the others are drawn again when they are seen."""

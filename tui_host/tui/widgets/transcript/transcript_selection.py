@@ -5,10 +5,9 @@ from __future__ import annotations
 from tui_host.chat.conversation import AnswerItem, UserItem
 from tui_host.tui.markdown import markdown_selection as selecting
 from tui_host.tui.markdown.document import Budget
-from tui_host.tui.widgets.lines.selection_protocol import Spot, Stretch
+from tui_host.tui.widgets.lines.line_selection import Spot, Stretch
 from tui_host.tui.widgets.transcript.item_column import Column
-from tui_host.tui.widgets.transcript.item_lines import Shown
-from tui_host.tui.widgets.transcript.item_parts import Flow, Part
+from tui_host.tui.widgets.transcript.item_lines import Flow, Part, Shown
 
 END = 1 << 60
 """Beyond every part and character of an item."""

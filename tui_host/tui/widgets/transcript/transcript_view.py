@@ -18,12 +18,11 @@ from tui_host.chat.conversation import CallItem, Conversation
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown import markdown_styles as inks
 from tui_host.tui.markdown.document import Budget
+from tui_host.tui.markdown.markdown_styles import inks_of
 from tui_host.tui.widgets.lines.line_selection import SelectingView
-from tui_host.tui.widgets.lines.line_styles import inks_of
 from tui_host.tui.widgets.transcript.answer_code import next_code, with_hint
-from tui_host.tui.widgets.transcript.empty_chat import Empty
 from tui_host.tui.widgets.transcript.item_column import Column
-from tui_host.tui.widgets.transcript.item_lines import Look, opens
+from tui_host.tui.widgets.transcript.item_lines import Empty, Look, opens
 from tui_host.tui.widgets.transcript.transcript_selection import TranscriptSelection
 from tui_host.tui.widgets.transcript.transcript_words import numbered
 

@@ -95,10 +95,7 @@ def thinking_rows(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) ->
 
 MOST_OPTIONS = 9
 """Answers that a digit can give."""
-ENDS = {
-    "cut": "cut off here",
-    "failed": "failed here",
-}
+ENDS = {"cut": "cut off here", "failed": "failed here"}
 
 
 def end_rows(item: AnswerItem, width: int, inks: Inks) -> list[Row]:
@@ -136,12 +133,12 @@ def card_rows(item: NoteItem, width: int, inks: Inks, again_key: str) -> list[Ro
     cut = len(item.what) - LONGEST_CARD
     page.text([Segment(item.what[:LONGEST_CARD], PLAIN)])
     if cut > 0:
-        page.text([Segment(f"{inks.glyphs.more} {cut:,} more characters; the inspector has all", inks["dim"])])
+        page.text([Segment(f"{inks.glyphs.more} {cut:,} more characters; see the inspector", inks["dim"])])
     for words in (item.where, item.remedy):
         if words:
             page.text([Segment(words[:LONGEST_CARD], inks["dim"])])
     if item.again:
-        page.text([Segment(f"{again_key} tries again", STRONG)])
+        page.text([Segment(f"press {again_key} to try again", STRONG)])
     title = f"{across} error "
     rows: list[Row] = [[Segment(f" {top_left}{title}{across * max(0, inner + 2 - len(title))}{top_right}", ink)]]
     for line in page.lines:
