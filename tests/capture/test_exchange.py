@@ -128,6 +128,7 @@ def test_zstd_in_several_frames_is_one_body() -> None:
     assert exchange(coded(b"one", "zstd") + coded(b"two", "zstd"), "zstd").decoded().data == b"onetwo"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
 def test_a_body_that_would_become_too_large_is_refused_early(encoding: str) -> None:
     bomb = ENCODINGS[encoding](bytes(100_000_000))
@@ -150,6 +151,7 @@ def test_many_empty_members_are_one_empty_body() -> None:
     assert exchange(body, "gzip", size=1 << 16).decoded().data == b""
 
 
+@pytest.mark.exhaustive
 @given(st.binary(max_size=300), st.sampled_from(sorted(ENCODINGS)), st.integers(1, 50))
 def test_any_bytes_and_any_cut_are_decoded_or_refused(body: bytes, encoding: str, size: int) -> None:
     whole = exchange(body, encoding, size=1000).decoded()

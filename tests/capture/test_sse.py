@@ -149,6 +149,7 @@ def test_an_event_after_one_too_large_is_read() -> None:
     assert [event.kind for event in decoder.feed(b"\n\ndata: 1\n\n")] == ["cut", "event"]
 
 
+@pytest.mark.exhaustive
 def test_ten_megabytes_in_small_chunks_are_one_event() -> None:
     body = b"data: " + b"x" * 10_000_000 + b"\n\n"
     (event,) = events(*(body[at : at + 100] for at in range(0, len(body), 100)))

@@ -76,7 +76,7 @@ def record(store: Store, drafts: list[Draft], capture: str = "c1") -> Recorder:
     return recorder
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(drafts=st.lists(any_draft, max_size=5))
 def test_any_draft_survives_the_store(drafts: list[Draft], tmp_path_factory: pytest.TempPathFactory) -> None:
     store = Store.open(tmp_path_factory.mktemp("store") / "tui-host.db")

@@ -121,6 +121,7 @@ def test_looking_at_a_lock_never_takes_it_for_another_looker(tmp_path: Path) -> 
     assert not any(seen)
 
 
+@pytest.mark.exhaustive
 def test_many_processes_write_and_prune_one_file_at_once(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
     store = Store.open(path)

@@ -202,6 +202,7 @@ def test_a_file_whose_tables_cannot_be_found_is_set_aside_and_told(tmp_path: Pat
     assert aside.read_bytes() == damaged
 
 
+@pytest.mark.exhaustive
 def test_what_stood_in_the_log_of_a_damaged_file_is_carried_over_too(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
     a_database(path)
@@ -271,6 +272,7 @@ def test_a_damaged_file_of_a_newer_form_is_refused_and_left_alone(tmp_path: Path
     assert not list(tmp_path.glob("*.damaged-*"))
 
 
+@pytest.mark.exhaustive
 def test_two_that_open_a_damaged_file_at_once_set_it_aside_once(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
     a_database(path)

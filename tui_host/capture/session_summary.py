@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
+_LOCAL_MARK = "~"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,3 +128,13 @@ def rfc3339(time_ns: int) -> str:
     """UTC with microseconds, such as `2026-11-21T13:45:01.000250Z`."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def local_name(name: str, number: int) -> str:
+    """Return the name under which something from elsewhere is stored: its own, or with a mark and a number where that is taken."""
+    return name if number == 1 else f"{name}{_LOCAL_MARK}{number}"
+
+
+def own_name(name: str) -> str:
+    """Return the name that something has where it was made; exports have no other."""
+    return name.partition(_LOCAL_MARK)[0]

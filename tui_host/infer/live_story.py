@@ -182,7 +182,8 @@ class Following:
                 break
             self._hand_over_read(ready)
         is_read = self._merging.is_read
-        if self._joined != self._story.revision and time.monotonic() >= self._join_at:
+        is_first = is_read and self._joined < 0 and not self._merging.is_waiting  # whoever opens a story waits for this
+        if self._joined != self._story.revision and (is_first or time.monotonic() >= self._join_at):
             began, took = time.monotonic(), time.thread_time()
             self._tell()
             if is_read:

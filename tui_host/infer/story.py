@@ -53,8 +53,9 @@ class Story:
         self.frames = Frames()
         self.revision = self.unasked = 0
         self._unasked: set[Key] = set()
-        self._last_ns = 0
+        self._at_ns = self._last_ns = 0
         self._session = session
+        self._places: dict[tuple[int, int], Place] = {}
         self._hearing = Hearing()
         naming = Naming(self.talks, self.frames)
         self._steps = Steps(self.talks, self.frames, naming)
@@ -66,12 +67,20 @@ class Story:
         self._asking: tuple[int, Mapping[Speaking, str]] = (-1, {})
 
     def feed(self, record: Record) -> Record:
-        """Take in the next record; gives it with its time on the shared clock, and its place in the story."""
+        """Take in the next record, and return the record with its time on the shared clock and its place in the story."""
+        draft, place = record.draft, self.take(record)
+        draft = draft if draft.place == place else replace(draft, place=place)
+        mono_ns = None if record.mono_ns is None else self._at_ns
+        return Record(capture=record.capture, seq=record.seq, time_ns=record.time_ns, mono_ns=mono_ns, draft=draft)
+
+    def take(self, record: Record) -> Place:
+        """Take in the next record, and return its place in the story."""
         at_ns = self.clock.at_ns(record)
-        if record.mono_ns is None:  # what tells no time came after all before it, and that is all that is known of it
+        if record.mono_ns is None:  # a record without a time came after all records before it
             at_ns = max(at_ns, self._last_ns + 1)
         else:
             self._cuts.hear((record.capture, record.draft.peer), at_ns)
+        self._at_ns = at_ns
         self._last_ns = max(self._last_ns, at_ns)
         draft = record.draft
         said: Said | None = None
@@ -82,10 +91,7 @@ class Story:
             call = self.frames.feed(record, at_ns)
             self.revision += self.frames.revision - before
             said = None if call is None else self._steps.of(call)
-        place = self._place(said)
-        draft = draft if draft.place == place else replace(draft, place=place)
-        mono_ns = None if record.mono_ns is None else at_ns
-        return Record(capture=record.capture, seq=record.seq, time_ns=record.time_ns, mono_ns=mono_ns, draft=draft)
+        return self._place(said)
 
     def _exchange(self, record: Record, at_ns: int) -> Said | None:
         """The next record of an exchange; gives it in its conversation, None where it is none with a model that can be read."""
@@ -120,10 +126,11 @@ class Story:
             yield Found(capture=capture, place=place, link=Link(relation="injected", call="", span=span, words=words))
 
     def _place(self, said: Said | None) -> Place:
-        """An exchange's place in the story; that of none is the session alone."""
-        if said is None:
-            return Place(session=self._session or None)
-        return Place(session=self._session or None, turn=said.turn, step=said.step)
+        """Return the place of an exchange; of none that of the session alone."""
+        key = (0, 0) if said is None else (said.turn, said.step)
+        if key not in self._places:
+            self._places[key] = Place(session=self._session or None, turn=key[0] or None, step=key[1] or None)
+        return self._places[key]
 
     def before(self, record: Record) -> Key | None:
         """The exchange that asked before the one of a record in its conversation; None where that is the first, or none."""

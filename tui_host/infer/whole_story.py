@@ -13,7 +13,7 @@ from heapq import merge
 from operator import itemgetter
 
 from tui_host.capture.record import Draft, Place, Record
-from tui_host.capture.store.imported_names import own_name
+from tui_host.capture.session_summary import own_name
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import captures_of
 from tui_host.capture.wall_clock import WallClock
@@ -73,18 +73,22 @@ class Whole:
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:  # noqa: ARG002 - as above
         """Give the records in the order of time, then the links. None is a preamble."""
+        places: dict[tuple[Place, tuple[int, int]], Place] = {}
         for number, record in enumerate(self._merged()):
             if not self._is_imported:
-                turn, step = self._linked_places.get(record.key) or divmod(self._places[number], 1 << _STEP_BITS)
-                place = replace(record.draft.place, turn=turn or None, step=step or None)
-                record = replace(record, draft=replace(record.draft, place=place))  # noqa: PLW2901 - the same in its place
+                own = record.draft.place
+                step = self._linked_places.get(record.key) or divmod(self._places[number], 1 << _STEP_BITS)
+                if (own, step) not in places:
+                    places[own, step] = replace(own, turn=step[0] or None, step=step[1] or None)
+                if places[own, step] != own:
+                    record = replace(record, draft=replace(record.draft, place=places[own, step]))  # noqa: PLW2901
             yield record, False
         yield from ((link, False) for link in self._links)
 
     def _read(self) -> None:
         story = Story(self.info.id)
         for record in self._merged():
-            place = story.feed(record).draft.place
+            place = story.take(record)
             self._places.append(((place.turn or 0) << _STEP_BITS) | (place.step or 0))
         Telling(story, self._conversation).tell()
         if self._is_imported:

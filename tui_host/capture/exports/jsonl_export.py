@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
-from tui_host.capture.session_summary import SessionInfo, rfc3339
-from tui_host.capture.store.imported_names import own_name
+from tui_host.capture.session_summary import SessionInfo, own_name, rfc3339
 from tui_host.errors import JSON, TuiHostError
 
 FORMAT = 1
@@ -51,14 +50,14 @@ def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Itera
 
 def session_line(session: SessionInfo) -> bytes:
     """The line that begins a session."""
-    return _line({"tui_host": FORMAT, "session": _session(session)})
+    return b"{%s}\n" % _members({"tui_host": FORMAT, "session": _session(session)})
 
 
 def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
     """One record as a line."""
     draft = record.draft
     place = draft.place
-    value: dict[str, JSON] = {
+    before: dict[str, JSON] = {
         "capture": own_name(record.capture),
         "seq": record.seq,
         "time": rfc3339(record.time_ns),
@@ -74,16 +73,17 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
         "call": place.call,
         "head": None if draft.head is None else _head(draft.head),
     }
-    if draft.data or draft.kind in _WITH_DATA:
-        value["data"] = base64.b64encode(draft.data).decode("ascii")
-        value["text"] = _text(draft)
-    value["encoding"] = draft.encoding
-    value["malformed"] = draft.malformed
-    value["redacted"] = [
-        {"where": each.where, "name": each.name, "length": each.length} for each in draft.redacted
-    ] or None
-    value["preamble"] = True if is_preamble else None
-    return _line(value)
+    has_data = bool(draft.data) or draft.kind in _WITH_DATA
+    behind: dict[str, JSON] = {
+        "text": _text(draft) if has_data else None,
+        "encoding": draft.encoding,
+        "malformed": draft.malformed,
+        "redacted": [{"where": each.where, "name": each.name, "length": each.length} for each in draft.redacted]
+        or None,
+        "preamble": True if is_preamble else None,
+    }
+    data = b'"data":"%s"' % base64.b64encode(draft.data) if has_data else b""  # not searched for what to escape
+    return b"{%s}\n" % b",".join(filter(None, (_members(before), data, _members(behind))))
 
 
 def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
@@ -150,10 +150,13 @@ def in_words(error: Exception) -> str:
             return f"{error}"
 
 
-def _line(value: Mapping[str, JSON]) -> bytes:
+def _members(value: Mapping[str, JSON]) -> bytes:
+    """The members of an object that are not null, as JSON without the braces."""
     present = {name: item for name, item in value.items() if item is not None}
-    text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode() + b"\n"
+    text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))[1:-1]
+    if not text.isascii() or "\x7f" in text:
+        text = _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return text.encode()
 
 
 def _session(session: SessionInfo) -> Mapping[str, JSON]:

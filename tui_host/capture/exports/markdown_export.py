@@ -67,7 +67,8 @@ def quote(text: str) -> str:
 
 def fence(text: str, language: str = "") -> str:
     """Text as a code block, with a fence longer than any in it."""
-    ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
+    longest = max(map(len, _TICKS.findall(text))) if "```" in text else 2  # bodies are large, and most have none
+    ticks = "`" * (1 + longest)
     end = "" if text.endswith("\n") else "\n"
     return f"{ticks}{language}\n{text}{end}{ticks}"
 
@@ -274,8 +275,9 @@ def _decoded(drafts: Sequence[Draft]) -> tuple[bytes, str]:
     body = PlainBody()
     found: list[bytes] = []
     for draft in drafts:
-        for start in range(0, len(draft.data), _PIECE):
-            plain = body.feed(draft.data[start : start + _PIECE], draft.encoding)
+        size = _PIECE if draft.encoding else max(len(draft.data), 1)
+        for start in range(0, len(draft.data), size):
+            plain = body.feed(draft.data[start : start + size], draft.encoding)
             if plain is None:
                 return b"".join(found), body.problem
             found.append(plain)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tui_host.capture.redact.login_exchanges import without_credentials
-from tui_host.capture.store.imported_names import local_name
+from tui_host.capture.session_summary import local_name
 from tui_host.capture.store.pending_records import Slot
 from tui_host.errors import StoreError
 

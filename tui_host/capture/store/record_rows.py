@@ -13,9 +13,9 @@ from typing import TypeAlias
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
 from tui_host.capture.store.answer_runs import Piece, unpack_run
 from tui_host.capture.store.migrations import SEQ_BITS
-from tui_host.capture.store.row_keys import SQLValue
 from tui_host.capture.store.stored_bodies import Bodies, Packed
 
+SQLValue: TypeAlias = "int | str | bytes | None"
 StoredRow: TypeAlias = tuple[
     int,
     int,
@@ -80,6 +80,16 @@ SELECT = """
 
 UNTOLD = -1
 """Stands in a row for a time that is not known; none that is known is negative."""
+
+
+def storable(text: str) -> str:
+    """Return the text with lone surrogates as escapes: SQLite refuses them."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def storable_or_none(text: str | None) -> str | None:
+    """Return the text as `storable` does, None for none."""
+    return None if text is None else storable(text)
 
 
 def record_key(capture_key: int, seq: int) -> int:

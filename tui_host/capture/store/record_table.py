@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
@@ -10,12 +12,34 @@ from typing import TypeAlias
 from tui_host.capture.chain import read_object
 from tui_host.capture.record import Draft, Kind
 from tui_host.capture.store.answer_runs import LONGEST, Runs
-from tui_host.capture.store.record_rows import UNTOLD, head_to_json, redacted_to_json
-from tui_host.capture.store.row_keys import Places, SQLValue, Stamped, storable, storable_or_none
+from tui_host.capture.store.migrations import SEQ_BITS
+from tui_host.capture.store.pending_records import Slot
+from tui_host.capture.store.record_rows import (
+    UNTOLD,
+    SQLValue,
+    head_to_json,
+    redacted_to_json,
+    storable,
+    storable_or_none,
+)
 from tui_host.capture.store.stored_bodies import LARGE, Packed, Packer
 from tui_host.errors import JSON
 
 Row: TypeAlias = "tuple[SQLValue, ...]"
+Like: TypeAlias = "tuple[str, str | None, str | None, str, str, str | None, int | None, int | None, str | None]"
+"""What makes a place: the ids of capture, exchange and connection; peer, wire; session, turn, step, call."""
+
+KNOWN = 4096
+"""Keys remembered at most, of each kind."""
+
+_CAPTURE = "INSERT INTO captures (id, kind, started, pid, owner) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO"
+_TAKE_OVER = f"{_CAPTURE} UPDATE SET pid = excluded.pid, owner = excluded.owner"
+_LEAVE = f"{_CAPTURE} NOTHING"
+_CONNECTION = "INSERT OR IGNORE INTO connections (capture, id, peer) VALUES (?, ?, ?)"
+_NEW_PLACE = """
+    INSERT INTO places (capture, wire, peer, session, turn, step, call, connection, exchange)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 
 _PLAIN = "key, place, time, mono, kind, direction, data"
 _WHOLE = f"{_PLAIN}, encoding, malformed, head, redacted, base, size"
@@ -26,6 +50,76 @@ _VALUES_AT_ONCE = 994
 _INSERT = f"INSERT INTO records ({_WHOLE}) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants alone
 _DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _LINK = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)"
+
+
+def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[str, tuple[SQLValue, ...]]:
+    """The statement that makes a capture this process's, which goes on with it where it is there already, with its values."""
+    return _TAKE_OVER, (capture, kind, time_ns, os.getpid(), owner)
+
+
+class Places:
+    """Finds keys, or makes them, in the writer's open transaction.
+
+    Args:
+        connection: The writer's.
+        owner: The lock that this process holds.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
+        self._connection = connection
+        self._owner = owner
+        self._captures: dict[str, int] = {}
+        self._known: dict[Like, tuple[int, int]] = {}
+
+    def forget(self) -> None:
+        """Ask the database again: what was made in a transaction is gone with it, and others may have deleted."""
+        self._captures.clear()
+        self._known.clear()
+
+    def capture(self, capture: str) -> int:
+        """A capture's key; the capture is made if whoever began it did not say so."""
+        key = self._captures.get(capture)
+        if key is None:
+            self._connection.execute(_LEAVE, (capture, "app", time.time_ns(), os.getpid(), self._owner))
+            key = self._captures[capture] = self._key("SELECT key FROM captures WHERE id = ?", capture)
+        return key
+
+    def of(self, record: Slot) -> tuple[int, int]:
+        """The key of a record's place, and the key at which the numbers of its capture begin."""
+        draft, at = record.draft, record.draft.place
+        like = (
+            record.capture,
+            draft.exchange,
+            draft.connection,
+            draft.peer,
+            draft.wire,
+            at.session,
+            at.turn,
+            at.step,
+            at.call,
+        )
+        return self._known.get(like) or self._add(like)
+
+    def _add(self, like: Like) -> tuple[int, int]:
+        name, exchange, connected, peer, wire, session, turn, step, call = like
+        capture, peer = self.capture(name), storable(peer)
+        connection = None
+        if connected is not None:
+            connected = storable(connected)
+            self._connection.execute(_CONNECTION, (capture, connected, peer))
+            connection = self._key("SELECT key FROM connections WHERE capture = ? AND id = ?", capture, connected)
+        session, call, exchange = map(storable_or_none, (session, call, exchange))
+        row = (capture, wire, peer, session, turn, step, call, connection, exchange)
+        key = self._connection.execute(_NEW_PLACE, row).lastrowid
+        assert key is not None  # noqa: S101 - the statement inserts
+        if len(self._known) >= KNOWN:
+            self._known.clear()
+        found = self._known[like] = key, capture << SEQ_BITS
+        return found
+
+    def _key(self, sql: str, *values: SQLValue) -> int:
+        key: int = self._connection.execute(sql, values).fetchone()[0]
+        return key
 
 
 class RecordTable:
@@ -51,7 +145,7 @@ class RecordTable:
         self._plain.clear()
         self._streamed.clear()
 
-    def add(self, records: Sequence[Stamped]) -> None:
+    def add(self, records: Sequence[Slot]) -> None:
         """Insert records of one capture."""
         plain = self._plain
         at, exchange, connection, peer, wire = None, "", "", "", ""
@@ -99,7 +193,7 @@ class RecordTable:
         self._insert_plain()
         self._runs.pack(place, storable_or_none(draft.place.session))
 
-    def _insert_whole(self, record: Stamped, key: int, place: int) -> None:
+    def _insert_whole(self, record: Slot, key: int, place: int) -> None:
         draft = record.draft
         head: SQLValue = None if draft.head is None else head_to_json(draft.head)
         if draft.kind == "request" and draft.wire == "llm":

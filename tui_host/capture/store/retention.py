@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.capture.store.deletion import copies_of, delete_all, delete_capture, give_back, in_transaction
 from tui_host.capture.store.migrations import SEQ_BITS
-from tui_host.capture.store.row_keys import SQLValue
+from tui_host.capture.store.record_rows import SQLValue
 from tui_host.errors import StoreError, TuiHostError
 
 if TYPE_CHECKING:

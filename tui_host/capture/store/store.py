@@ -23,8 +23,8 @@ from tui_host.capture.store.disk_space import Room
 from tui_host.capture.store.migrations import MIGRATIONS, SEQ_BITS, Migrations
 from tui_host.capture.store.pending_records import Source
 from tui_host.capture.store.process_lock import Lock, is_live
-from tui_host.capture.store.record_rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
-from tui_host.capture.store.row_keys import SQLValue, begin_capture
+from tui_host.capture.store.record_rows import SELECT, Keyed, SQLValue, StoredRow, from_row, in_order, record_key
+from tui_host.capture.store.record_table import begin_capture
 from tui_host.capture.store.schema_version import Connect, connect, despite_damage
 from tui_host.capture.store.session_records import chain_keys, keys_at, select_session
 from tui_host.capture.store.store_faults import is_damage
