@@ -49,7 +49,9 @@ async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: st
     assert "lists the tools" in whole
     assert "teaches the tool protocol" in whole
     assert "the result of math.add" in whole
-    assert "the result of" not in drawn(wires, first, *(f"{messages}/{place}" for place in _keys(wires, first)))
+    assert "the result of math.add" not in drawn(
+        wires, first, *(f"{messages}/{place}" for place in _keys(wires, first))
+    )
 
     answered = drawn(wires, rows_of(wires, "response")[0])
     assert 'became the call  math.add {"a": 6, "b": 5}' in answered
