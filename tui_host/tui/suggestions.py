@@ -1,4 +1,4 @@
-"""What an empty chat offers: three questions to try, and the real models that were found."""
+"""Suggestions in an empty chat: three questions, and the models found on this machine."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MOST = 4
 
 
 class Offers(NamedTuple):
-    """What stands in a chat without messages: key and text of each question to try, and what else is worth knowing."""
+    """The content of an empty chat: questions with their keys, and lines of advice."""
 
     questions: tuple[tuple[str, str], ...]
     lines: tuple[str, ...]
 
 
 def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
-    """What stands in a chat without messages.
+    """Return the content of an empty chat.
 
     Args:
         settings: Where keys are looked for.
