@@ -24,7 +24,7 @@ from tui_host.llm.events import CallMalformed
 from tui_host.llm.messages import Message, Text
 from tui_host.llm.protocols.foreign_calls import grammar_of
 from tui_host.llm.protocols.native import Native
-from tui_host.llm.protocols.text_reader import calls_behind
+from tui_host.llm.protocols.text_reader import calls_after_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ class CallMistakes:
             tools: Tools the model may know by name.
         """
         cut = "".join(piece.text for piece in fold.cut_off) if fold.calls else ""
-        self.behind = [speaks.spoken(name, tools) for name in calls_behind(cut, speaks, tools)]
+        self.behind = [speaks.spoken(name, tools) for name in calls_after_call(cut, speaks, tools)]
         if speaks.name != "native":  # the vendor's API delimits native calls
             reason = _reason(fold, speaks, tools)
             if reason:
