@@ -1,4 +1,4 @@
-"""Reading and writing descriptors that somebody else may have set not to block. Imported before the first byte flows."""
+"""Reading and writing descriptors, also nonblocking ones. Imported before the first byte flows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ READ_BYTES = 64 << 10
 
 
 def read(source: int) -> bytes:
-    """What has come, once something has; empty at the end."""
+    """Read the next bytes, waiting for them; empty at the end."""
     while True:
         try:
             return os.read(source, READ_BYTES)
@@ -20,7 +20,7 @@ def read(source: int) -> bytes:
 
 
 def write(target: int, chunk: bytes) -> bool:
-    """Write all of it; False if nobody takes it."""
+    """Write all bytes; returns False if nobody takes them."""
     try:
         written = os.write(target, chunk)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""How long the body of a message is, by its head: requests strictly, responses as leniently as clients read them. Source: RFC 9112, section 6."""
+"""How long a message's body is, by its head: strict for requests, lenient for responses. Source: RFC 9112, section 6."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def response_framing(head: ResponseHead, method: bytes) -> Framing:
 
 
 def _length(values: list[bytes], status: int) -> int:
-    """The one length that all of them say; they pass on as they are, for the other side to judge. Source: RFC 9110, section 8.6."""
+    """The length if all values agree; the header itself passes unchanged. Source: RFC 9110, section 8.6."""
     length, *others = {each.strip(_BLANKS) for each in b",".join(values).split(b",")}
     if others:
         raise HeadError(status, "two lengths, one of which is wrong")

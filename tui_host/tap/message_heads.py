@@ -1,4 +1,4 @@
-"""Heads of HTTP/1.1 messages out of bytes and into bytes again, each line as it came.
+"""Heads of HTTP/1.1 messages, read from bytes and written back with every line unchanged.
 
 Requests are read strictly, since whoever can reach the port may send them, but for what every server takes: lines without CR,
 folded lines that frame nothing, the target as a whole URL. Responses are read as leniently as clients read them.
@@ -42,7 +42,7 @@ _NO_OPTIONS = frozenset[bytes]()
 
 
 class HeadError(Exception):
-    """A message that cannot be passed on.
+    """A message unfit to be passed on.
 
     Attributes:
         status: The answer that a client gets.
@@ -69,7 +69,7 @@ class Field(NamedTuple):
     line: bytes
 
     def having(self, value: bytes) -> Field:
-        """The same line with another value in it.
+        """The line with a new value.
 
         Raises:
             HeadError: That would be several.
@@ -95,7 +95,7 @@ def made(name: bytes, value: bytes) -> Field:
 
 
 def _in_line(value: bytes) -> bytes:
-    """What comes into a line begins none of its own."""
+    """Refuse a value with a line break."""
     if _IN_NO_LINE.search(value):
         raise HeadError(502, "a line of a head would be several")
     return value
@@ -103,7 +103,7 @@ def _in_line(value: bytes) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class _Head:
-    """What both kinds of heads have.
+    """The common part of request and response heads.
 
     Attributes:
         minor: Of the version, HTTP/1.0 or HTTP/1.1.
@@ -117,7 +117,7 @@ class _Head:
 
     @cached_property
     def by_name(self) -> Mapping[bytes, list[bytes]]:
-        """The values of each header, by its name in lower case."""
+        """The values of each header by lower-case name."""
         found: dict[bytes, list[bytes]] = {}
         for name, value, _ in self.fields:
             found.setdefault(name.lower(), []).append(value)
@@ -129,17 +129,17 @@ class _Head:
         return ((name, value) for name, value, _ in self.fields)
 
     def values(self, name: bytes) -> list[bytes]:
-        """All values of a header, its name in lower case."""
+        """All values of a header, by lower-case name."""
         return self.by_name.get(name, [])
 
     def value(self, name: bytes) -> bytes:
-        """The first value of a header; empty where there is none."""
+        """The first value of a header, by lower-case name; empty if the header is missing."""
         found = self.by_name.get(name)
         return found[0] if found else b""
 
     @cached_property
     def options(self) -> frozenset[bytes]:
-        """What the `Connection` headers name, in lower case."""
+        """The options in the `Connection` headers, in lower case."""
         values = self.values(b"connection")
         if not values:
             return _NO_OPTIONS
@@ -148,7 +148,7 @@ class _Head:
 
     @property
     def lasts(self) -> bool:
-        """Whether the connection may be used again after this message."""
+        """Whether the connection may be used again afterwards."""
         return b"close" not in self.options and (self.minor == 1 or b"keep-alive" in self.options)
 
 
@@ -170,7 +170,7 @@ class RequestHead(_Head):
 
     @property
     def wants_websocket(self) -> bool:
-        """Whether the client asks to go on in another protocol that is passed through as it is."""
+        """Whether the client asks to go on with WebSocket."""
         return b"upgrade" in self.options and self.value(b"upgrade").lower() == b"websocket"
 
 
@@ -188,18 +188,18 @@ class ResponseHead(_Head):
 
     @property
     def is_final(self) -> bool:
-        """Whether it is the answer, and no word before it; a change of protocol is one."""
+        """Whether the response is final, or switches protocols, instead of an interim response."""
         return self.status >= 200 or self.status == 101
 
 
 class HeadEnd:
-    """Finds where a head ends in what comes of it piece by piece, each byte looked at once however small the pieces are."""
+    """Finds the end of a head that comes in pieces, looking at each byte once."""
 
     def __init__(self) -> None:
         self._without = 0
 
     def find(self, data: bytearray) -> int | None:
-        """Where the first head has ended, its empty line with it; None while that is not there.
+        """Find the end of the first head, including the empty line; None while the head is incomplete.
 
         Args:
             data: The same as before, or with more behind it; else `forget` comes first.
@@ -214,12 +214,12 @@ class HeadEnd:
         return match.end() if match else None
 
     def forget(self) -> None:
-        """What was looked at is not there any more."""
+        """Start over with new data."""
         self._without = 0
 
 
 def read_request(block: bytes) -> RequestHead:
-    """A request's head, with the empty line at its end.
+    """Read a request's head, including the empty line at the end.
 
     A folded line is refused in a header that frames, and where it looks like one, as RFC 9112 (section 5.2) allows: what reads it as a line
     of its own takes another framing from it than what joins it. All others tell the same to both.
@@ -248,7 +248,7 @@ def read_request(block: bytes) -> RequestHead:
 
 
 def _of_whole_url(head: RequestHead) -> RequestHead:
-    """The same with a path as its target. Source: RFC 9112, section 3.2.2.
+    """Turn a whole URL as target into a path and a Host header. Source: RFC 9112, section 3.2.2.
 
     Raises:
         HeadError: The target is no such URL.
@@ -264,7 +264,7 @@ def _of_whole_url(head: RequestHead) -> RequestHead:
 
 
 def read_response(block: bytes) -> ResponseHead:
-    """A response's head, with the empty line at its end.
+    """Read a response's head, including the empty line at the end.
 
     Raises:
         HeadError: It is none.
@@ -279,7 +279,7 @@ def read_response(block: bytes) -> ResponseHead:
 
 
 def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[Fields, bytes]:
-    """The headers that begin there, and what is behind them."""
+    """Read the headers from a position on; returns them and the rest."""
     fields: list[Field] = []
     while field := pattern.match(block, at):
         line, name, value = field[0], field[1], field[2].strip(_AROUND)
@@ -291,7 +291,7 @@ def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[Fields, 
 
 
 def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
-    """A request's head on the wire; `target` stands in for its own.
+    """A request's head on the wire, with `target` in place of the head's own if given.
 
     Raises:
         HeadError: On the wire it would be another.

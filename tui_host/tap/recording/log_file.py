@@ -1,4 +1,4 @@
-"""The file of `--log FILE`, opened before anything passes: whether it is one to write records to is known at once.
+"""The file of `--log FILE`, checked and opened before anything passes. Imported early.
 
 The relay opens it, whose descriptors, standard output and working directory a person means; the process that records has it from there.
 """
@@ -28,11 +28,11 @@ _WORDS: Mapping[int, str] = {
 
 
 class NoLogError(Exception):
-    """It is no file to write records to; why stands in the words, with what to do."""
+    """The file is unfit for a log; the message says why, with a remedy."""
 
 
 def open_log(path: str) -> int:
-    """A descriptor that appends to it; a new one is this user's alone to read.
+    """Open a log to append to; a new file is readable by this user only.
 
     Raises:
         NoLogError: It should not be written to, or cannot be.
@@ -66,7 +66,7 @@ def _check(descriptor: int, path: str) -> None:
 
 
 def _check_content(descriptor: int, path: str) -> None:
-    """That it is new, or a log: then records go on behind it, on a line of their own where a killed tap left half a one."""
+    """Check that the file is empty or a log, and end a line left unfinished by a killed tap."""
     try:
         reading = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
