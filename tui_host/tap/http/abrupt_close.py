@@ -1,4 +1,4 @@
-"""How a connection is ended so that its other end sees what happened."""
+"""Ending connections so that the peer learns the reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def break_off(transport: asyncio.Transport, *, with_reset: bool) -> None:
 
 
 def end_writing(transport: asyncio.Transport) -> bool:
-    """Say that nothing follows. False where the connection cannot say that, so that only an end of all is left."""
+    """Half-close a connection for writing; returns False for a connection without half-close."""
     if not transport.can_write_eof():
         return False
     try:

@@ -1,4 +1,4 @@
-"""A connection to a host by whichever of its addresses takes it first. Source: RFC 8305, sections 4 and 5.
+"""Connecting to the first of a host's addresses to answer. Source: RFC 8305, sections 4 and 5.
 
 asyncio's own way to do that forgets a connection that it has just made where nobody wants it any more: it stays open for a while.
 """
@@ -21,7 +21,7 @@ Found: TypeAlias = "tuple[socket.AddressFamily, socket.SocketKind, int, str, _Ad
 
 
 async def connected(host: str, port: int, allows: Callable[[str], bool]) -> socket.socket:
-    """A connection to one of a host's addresses.
+    """Connect to a host by any of its addresses.
 
     Args:
         host: Its name, or an address.
@@ -40,7 +40,7 @@ async def connected(host: str, port: int, allows: Callable[[str], bool]) -> sock
 
 
 async def first_of(found: Sequence[Found]) -> socket.socket:
-    """The first connection that comes about, and none but that.
+    """Connect to the first address to answer, closing all further connections.
 
     Args:
         found: Addresses, as the system reports them, in the order in which they are tried.

@@ -19,7 +19,7 @@ REMEMBERED = 1000
 
 
 class ConnectionRecording(Recording, Protocol):
-    """A recorder that numbers connections."""
+    """A recorder with numbered connections."""
 
     def new_connection(self, server: str) -> str:
         """A new id."""
@@ -27,7 +27,7 @@ class ConnectionRecording(Recording, Protocol):
 
 
 class Connections:
-    """Tells the connections of several clients apart: by the session's id, or by the endpoint that was announced to them.
+    """Tells clients' connections apart, by session id or by announced endpoint.
 
     Where a server gives no such thing, by what the clients call themselves in each request.
 
@@ -46,7 +46,7 @@ class Connections:
         self._known: dict[bytes, Observer] = {}
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
-        """The one of the connection that a request belongs to."""
+        """The observer of a request's connection."""
         known = self._known.get(head.value(b"mcp-session-id") or head.target)
         path = head.target.partition(b"?")[0]
         may_be_login = known is None or is_login(
@@ -69,7 +69,7 @@ class Connections:
         return plain
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
-        """A session may begin with an answer, or end with it."""
+        """Note a session's beginning or end."""
         session = response.value(b"mcp-session-id")
         if session:
             _remember(self._known, session, observer)
@@ -77,7 +77,7 @@ class Connections:
             self._known.pop(head.value(b"mcp-session-id"), None)
 
     def announced(self, observer: Observer, url: str) -> None:
-        """An event stream has told where its client sends its messages."""
+        """Note where a client's messages will go."""
         parts = parts_of(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         for span in in_url(target):  # the session's id, which the stream says in what is recorded next

@@ -1,4 +1,4 @@
-"""The relay: each client's connection has its own to the upstream, and what comes on one goes out on the other at once.
+"""The relay: a connection to the upstream for each client's connection, with bytes passed on at once.
 
 So whatever happens to the one happens to the other: it lasts as long, is half closed, broken off or reset as the other is, and
 neither waits longer than it would without the relay. Nobody waits for what is recorded. Nothing is held but a head that
@@ -34,13 +34,13 @@ class Client(Protocol):
     """A client's connection."""
 
     def end(self) -> None:
-        """Break it off."""
+        """End the connection early."""
         ...
 
 
 @dataclass(kw_only=True)
 class Relay:
-    """What all connections of one relay share.
+    """State shared by all connections of a relay.
 
     Attributes:
         upstream: Where requests go.
@@ -69,11 +69,11 @@ class Relay:
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(READ_BYTES)))
 
     def route(self, head: RequestHead) -> Route | None:
-        """Where a request goes; None if it is for a place that nobody has named."""
+        """Where a request goes; None for places that no metadata has named."""
         return Route(upstream=self.upstream, target=head.target) if self.logins is None else self.logins.route(head)
 
     def passed(self, head: RequestHead, route: Route) -> RequestHead:
-        """A request's head as it goes on."""
+        """A request's head for the upstream."""
         changed = self.rewriting.request(head)
         return to_upstream(
             changed if changed.target == route.target else replace(changed, target=route.target),
@@ -83,21 +83,21 @@ class Relay:
         )
 
     def reporter(self, head: RequestHead, origin: str) -> ExchangeReporter:
-        """For a request that goes to this origin."""
+        """A reporter for a new request to an origin."""
         return ExchangeReporter(self.writer, next(self.numbers), head, origin, answer_limit=self.answer_limit)
 
     def answered(self, head: RequestHead, said: ResponseHead, body: bytes) -> None:
-        """What the relay answers itself is recorded, as asked of whatever host it names."""
+        """Record an answer of the relay's own, under the host named in the request."""
         self.reporter(head, f"http://{head.value(b'host').decode('latin-1')}").refused(said, body)
 
     def refused(self, head: RequestHead, error: HeadError) -> None:
-        """A request goes nowhere, which a person is told as well."""
+        """Record a refusal and tell a person."""
         self.answered(head, *refusal(error.status, error.words, head.method))
         path = head.target.partition(b"?")[0].decode("latin-1")  # a query may have the client's credential in it
         self.tell(f"refused {head.method.decode()} {path}: {error.words}")
 
     def end(self) -> None:
-        """Break off what is left."""
+        """End all connections."""
         for client in list(self.clients):
             client.end()
 
@@ -106,7 +106,7 @@ class Relay:
 
 
 def redirection(url: bytes) -> ResponseHead:
-    """An answer that sends a browser on, and that the connection ends with.
+    """A redirect for a browser; the connection ends afterwards.
 
     Raises:
         HeadError: That is no URL.
@@ -122,7 +122,7 @@ def redirection(url: bytes) -> ResponseHead:
 
 
 def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes]:
-    """An answer that the connection ends with, in the form in which most clients look for words.
+    """An error answer in the usual JSON form; the connection ends afterwards.
 
     Args:
         status: Its status.

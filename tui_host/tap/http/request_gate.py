@@ -1,4 +1,4 @@
-"""Which requests a relay on this machine takes: those of programs, and none that a web page has sent.
+"""A gate for a relay's requests: programs may pass, web pages may not.
 
 A page can reach a port of this machine, by its address or by a name of its own that leads there, but it cannot help writer so in
 `Host`, `Origin` or `Sec-Fetch-Site`, and without asking first it can post only a few types of content. To be on the safe side with
@@ -25,7 +25,7 @@ _NEEDS_ASKING = frozenset((b"authorization", b"x-api-key", b"api-key", b"x-goog-
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """What is taken at one port.
+    """The rules for a port.
 
     Args:
         port: Where the relay listens.
@@ -41,14 +41,14 @@ class Gate:
 
     @cached_property
     def own_hosts(self) -> frozenset[bytes]:
-        """The values of `Host` that mean this port of this machine."""
+        """The `Host` values of this port of this machine."""
         names = _OWN_NAMES | {name.lower() for name in self.names}
         hosts = {b"%s:%d" % (name, self.port) for name in names}
         return frozenset(hosts | names if self.port == 80 else hosts)
 
     @cached_property
     def own_origins(self) -> frozenset[bytes]:
-        """The origins of what is fetched from here."""
+        """The origins of this port."""
         return frozenset(b"http://" + host for host in self.own_hosts)
 
     def check(self, head: RequestHead, *, is_shown: bool = False) -> None:
