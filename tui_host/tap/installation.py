@@ -228,8 +228,8 @@ def _end_of_ours(text: str, array: Array, end: int) -> int:
 
 def _lead(text: str, at: int) -> str:
     """The whitespace at a place."""
-    found = _LEAD.match(text, at)
-    return "" if found is None else found[0]
+    match = _LEAD.match(text, at)
+    return "" if match is None else match[0]
 
 
 def _is_line(words: Sequence[str]) -> bool:

@@ -118,10 +118,10 @@ class _Head:
     @cached_property
     def by_name(self) -> Mapping[bytes, list[bytes]]:
         """The values of each header by lower-case name."""
-        found: dict[bytes, list[bytes]] = {}
+        by_name: dict[bytes, list[bytes]] = {}
         for name, value, _ in self.fields:
-            found.setdefault(name.lower(), []).append(value)
-        return found
+            by_name.setdefault(name.lower(), []).append(value)
+        return by_name
 
     @property
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
@@ -134,8 +134,8 @@ class _Head:
 
     def value(self, name: bytes) -> bytes:
         """The first value of a header, by lower-case name; empty if the header is missing."""
-        found = self.by_name.get(name)
-        return found[0] if found else b""
+        values = self.by_name.get(name)
+        return values[0] if values else b""
 
     @cached_property
     def options(self) -> frozenset[bytes]:
@@ -144,7 +144,7 @@ class _Head:
         if not values:
             return _NO_OPTIONS
         named = b",".join(values).lower().split(b",")
-        return frozenset(each.strip() for each in named) - {b""}
+        return frozenset(option.strip() for option in named) - {b""}
 
     @property
     def lasts(self) -> bool:
@@ -256,11 +256,11 @@ def _of_whole_url(head: RequestHead) -> RequestHead:
     url = _WHOLE_URL.fullmatch(head.target)
     if url is None:
         raise HeadError(400, NO_PROXY)
-    others = tuple(field for field in head.fields if field.name.lower() != b"host")
+    fields = tuple(field for field in head.fields if field.name.lower() != b"host")
     target = url[2] or b"/"
     if not target.startswith(b"/"):
         target = b"/" + target
-    return replace(head, target=target, fields=(made(b"Host", url[1]), *others), is_absolute=True)
+    return replace(head, target=target, fields=(made(b"Host", url[1]), *fields), is_absolute=True)
 
 
 def read_response(block: bytes) -> ResponseHead:

@@ -66,13 +66,13 @@ def is_here(host: str) -> bool:
 
 def depth_of(address: str) -> Depth | None:
     """From where an IP address can be reached; None for addresses that nobody may name."""
-    found = _innermost(ip_address(address))
-    if found.is_loopback or found.is_unspecified:  # whoever connects to the latter comes to this machine
+    inner = _innermost(ip_address(address))
+    if inner.is_loopback or inner.is_unspecified:  # whoever connects to the latter comes to this machine
         return Depth.MACHINE
-    if found.is_link_local or found.is_multicast or found.is_reserved:
+    if inner.is_link_local or inner.is_multicast or inner.is_reserved:
         return None
-    is_site = isinstance(found, IPv6Address) and found.is_site_local
-    return Depth.PUBLIC if found.is_global and not is_site else Depth.NETWORK
+    is_site = isinstance(inner, IPv6Address) and inner.is_site_local
+    return Depth.PUBLIC if inner.is_global and not is_site else Depth.NETWORK
 
 
 def _innermost(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
@@ -89,7 +89,7 @@ def _spelled(host: str) -> str | None:
     if is_loopback(host) or host.lower().rstrip(".").endswith(".localhost"):
         return "127.0.0.1"
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
         return None
-    return str(found[0][4][0])
+    return str(infos[0][4][0])

@@ -211,22 +211,22 @@ class ClientSide(asyncio.BufferedProtocol):
     def _take(self, arrived: ClientRequest) -> None:
         relay, head, route = self._relay, arrived.head, arrived.route
         if route.shown:  # to a browser, which is sent on
-            said = redirection(route.shown)
-            relay.answered(head, said, b"")
-            self._say(said, b"")
+            response = redirection(route.shown)
+            relay.answered(head, response, b"")
+            self._say(response, b"")
             return
         upstream = route.upstream
         passed = relay.passed(head, route)
         request = self._request = Request(head, arrived.framing, relay.reporter(passed, upstream.origin))
-        other = self._upstream
-        if other is not None and other.upstream is not upstream:
-            other.abandon()
-            other = None
-        if other is None:
-            other = self._upstream = UpstreamSide(relay, self, upstream)
-            relay.group.start_soon(other.connect)
-        other.expect(head, request.reporter)
-        self._pass(request, other, arrived.begun, upstream.written(passed))
+        upstream_side = self._upstream
+        if upstream_side is not None and upstream_side.upstream is not upstream:
+            upstream_side.abandon()
+            upstream_side = None
+        if upstream_side is None:
+            upstream_side = self._upstream = UpstreamSide(relay, self, upstream)
+            relay.group.start_soon(upstream_side.connect)
+        upstream_side.expect(head, request.reporter)
+        self._pass(request, upstream_side, arrived.begun, upstream.written(passed))
 
     def _pass(self, request: Request, upstream: UpstreamSide, data: bytes, before: bytes = b"") -> None:
         """Pass on a piece of a request's body, with the head before the first piece."""

@@ -71,9 +71,9 @@ def _passed_on(fields: tuple[Field, ...], options: frozenset[bytes], *, upgrades
     for field in fields:
         key = field.name.lower()
         if key == b"connection":
-            said = [option.strip() for option in field.value.split(b",")]
-            left = [option for option in said if option.lower() not in gone]
+            options_here = [option.strip() for option in field.value.split(b",")]
+            left = [option for option in options_here if option.lower() not in gone]
             if left:
-                yield field if len(left) == len(said) else field.having(b", ".join(left))
+                yield field if len(left) == len(options_here) else field.having(b", ".join(left))
         elif key not in gone:
             yield field

@@ -101,12 +101,12 @@ def base_url(upstream: Upstream, own: str) -> str:
 
 def _root(url: str) -> str:
     root = url.rstrip("/")
-    return next((root.removesuffix(each) for each in _VERSIONS if root.endswith(each)), url)
+    return next((root.removesuffix(version) for version in _VERSIONS if root.endswith(version)), url)
 
 
 def _base_path(upstream: Upstream) -> str:
     path = upstream.url.path
-    endpoint = next((each for each in _ENDPOINT.finditer(path) if each.end() == len(path)), None)
+    endpoint = next((match for match in _ENDPOINT.finditer(path) if match.end() == len(path)), None)
     return path if endpoint is None else path[: endpoint.start()]
 
 

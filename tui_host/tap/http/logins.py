@@ -305,11 +305,11 @@ class Logins:
         key = origin.encode()
         if key not in self._others:
             try:
-                other = self._upstream.other(origin)
+                upstream = self._upstream.other(origin)
             except SettingsError:
-                other = None
+                upstream = None
             own_port = int(self._own.rpartition(b":")[2])
-            _remember(self._others, key, None if other is None or other.is_at(own_port) else other)
+            _remember(self._others, key, None if upstream is None or upstream.is_at(own_port) else upstream)
         return self._others[key]
 
 

@@ -47,15 +47,15 @@ class Connections:
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
         """The observer of a request's connection."""
-        known = self._known.get(head.value(b"mcp-session-id") or head.target)
+        observer = self._known.get(head.value(b"mcp-session-id") or head.target)
         path = head.target.partition(b"?")[0]
-        may_be_login = known is None or is_login(
+        may_be_login = observer is None or is_login(
             path, head.value(b"content-type"), body
         )  # a server may announce any place
         if head.method == b"POST" and may_be_login and not is_rpc(body):
             return self._login
-        if known is not None:
-            return known
+        if observer is not None:
+            return observer
         begins = b'"initialize"' in body or (
             head.method == b"GET" and b"text/event-stream" in head.value(b"accept").lower()
         )

@@ -74,8 +74,8 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 upstream=service.upstream,
                 gate=Gate(
                     port=port,
-                    allowed=frozenset(each.encode() for each in service.allowed),
-                    names=frozenset(each.encode() for each in service.names),
+                    allowed=frozenset(origin.encode() for origin in service.allowed),
+                    names=frozenset(name.encode() for name in service.names),
                     forms=service.is_mcp,
                 ),
                 rewriting=Rewriting(service.upstream.origin, own, logins=logins, tell=service.tell),

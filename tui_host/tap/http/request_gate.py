@@ -68,7 +68,7 @@ class Gate:
         if is_shown:
             return
         origins = head.values(b"origin")
-        if any(each not in self.allowed and each not in self.own_origins for each in origins):
+        if any(value not in self.allowed and value not in self.own_origins for value in origins):
             origin = origin_in(origins[0].decode("latin-1"))[:200] or "none"
             remedy = f"if that is your host, start the tap with --allow-origin '{origin}'"
             raise HeadError(403, f"Origin is {origin}: a web page may have sent that; {remedy}")

@@ -91,17 +91,17 @@ class Rewriting:
         if is_form and response.status in {400, 401} and self._logins is not None:
             self._tell(LOGIN_REFUSED)
         head = self._with_places(response, self._place(request))
-        found = self._filter(request, response, announced)
-        if found is None:
+        body_filter = self._filter(request, response, announced)
+        if body_filter is None:
             return head, None
         encoding = b",".join(response.values(b"content-encoding"))
         if encoding.lower() in {b"", b"identity"}:
-            return head, found
+            return head, body_filter
         undoing = _decoder(encoding)
         if undoing is None:
             return head, None
-        fields = tuple(each for each in head.fields if each.name.lower() != b"content-encoding")
-        return replace(head, fields=fields), _Undone(undoing, found)
+        fields = tuple(field for field in head.fields if field.name.lower() != b"content-encoding")
+        return replace(head, fields=fields), _Undone(undoing, body_filter)
 
     def _filter(
         self, request: RequestHead, response: ResponseHead, announced: Callable[[bytes], None]
@@ -127,7 +127,7 @@ class Rewriting:
     def _with_places(self, head: ResponseHead, place: bytes | None) -> ResponseHead:
         if place is not None:
             head = _without(head, {b"set-cookie", b"set-cookie2"})
-        fields = tuple(each.having(self._value(each.name.lower(), each.value, place)) for each in head.fields)
+        fields = tuple(field.having(self._value(field.name.lower(), field.value, place)) for field in head.fields)
         return head if fields == head.fields else replace(head, fields=fields)
 
     def _value(self, name: bytes, value: bytes, place: bytes | None) -> bytes:
@@ -182,7 +182,7 @@ class _Undone:
 
 def _without(head: _H, names: set[bytes]) -> _H:
     """A head without the named fields, in lower case."""
-    return replace(head, fields=tuple(each for each in head.fields if each.name.lower() not in names))
+    return replace(head, fields=tuple(field for field in head.fields if field.name.lower() not in names))
 
 
 def _joined(place: bytes, value: bytes) -> bytes:

@@ -35,10 +35,10 @@ class Spliced:
 
 def descriptor_of(transport: asyncio.Transport) -> int | None:
     """The socket of a plain connection; None for TLS and other transports."""
-    found: object = transport.get_extra_info("socket")
-    if sys.platform != "linux" or not isinstance(found, TransportSocket) or transport.get_extra_info("ssl_object"):
+    raw: object = transport.get_extra_info("socket")
+    if sys.platform != "linux" or not isinstance(raw, TransportSocket) or transport.get_extra_info("ssl_object"):
         return None
-    return found.fileno()
+    return raw.fileno()
 
 
 class Splice:

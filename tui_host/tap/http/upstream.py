@@ -95,8 +95,8 @@ class Upstream:
     def unreached(self, error: OSError | UnicodeError) -> str:
         """Why a connection failed, in words."""
         if isinstance(error, ssl.SSLCertVerificationError):
-            said = f"{error.reason}: {error.verify_message}"
-            return f"{self.origin} is not trusted: {said} ({_OF_CERTIFICATES.get(error.verify_code, _NOT_KNOWN)})"
+            reason = f"{error.reason}: {error.verify_message}"
+            return f"{self.origin} is not trusted: {reason} ({_OF_CERTIFICATES.get(error.verify_code, _NOT_KNOWN)})"
         if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
             plain = self.origin.replace("https:", "http:", 1)
             return f"{self.origin} does not answer in TLS: {error.reason} (if it has none, write --upstream {plain}/…)"
@@ -226,12 +226,12 @@ def _may_be_named(url: SplitResult, within: Reach) -> bool:
 
 
 def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:
-    found = proxy_for(typed, environment)
-    if not found:
+    typed_proxy = proxy_for(typed, environment)
+    if not typed_proxy:
         return None
     remedy = "correct or unset it, or name the upstream's host in NO_PROXY"
     try:
-        proxy = urlsplit(found)
+        proxy = urlsplit(typed_proxy)
         is_one = bool(proxy.hostname) and (proxy.port is None or proxy.port > 0)
     except ValueError:
         raise SettingsError("the proxy's address is no URL", "the environment", remedy) from None

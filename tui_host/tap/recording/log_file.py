@@ -53,15 +53,15 @@ def open_log(path: str) -> int:
 
 
 def _check(descriptor: int, path: str) -> None:
-    found = os.fstat(descriptor)
+    status = os.fstat(descriptor)
     for number, words in ((1, "it is standard output, which is not the tap's"), (2, "it is standard error")):
-        if os.path.samestat(found, os.fstat(number)) and not _is_nowhere(found):
+        if os.path.samestat(status, os.fstat(number)) and not _is_nowhere(status):
             raise NoLogError(f"{words} (name a file, or - for plain lines on standard error)")
-    if stat.S_ISREG(found.st_mode):
-        if found.st_uid != os.geteuid():
+    if stat.S_ISREG(status.st_mode):
+        if status.st_uid != os.geteuid():
             raise NoLogError("it belongs to another user (name a file of your own)")
         _check_content(descriptor, path)
-    elif not (stat.S_ISFIFO(found.st_mode) or os.isatty(descriptor) or _is_nowhere(found)):
+    elif not (stat.S_ISFIFO(status.st_mode) or os.isatty(descriptor) or _is_nowhere(status)):
         raise NoLogError("it is a device (name a file)")
 
 

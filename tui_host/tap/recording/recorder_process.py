@@ -44,11 +44,11 @@ MOST_NOTICES = 1000
 
 def told_once(tell: Callable[[str], None]) -> Callable[[str], None]:
     """Wrap a function to tell each sentence only once."""
-    told: set[str] = set()
+    sentences: set[str] = set()
 
     def tell_once(words: str) -> None:
-        if words not in told and len(told) < MOST_NOTICES:
-            told.add(words)
+        if words not in sentences and len(sentences) < MOST_NOTICES:
+            sentences.add(words)
             tell(words)
 
     return tell_once

@@ -112,7 +112,7 @@ class Pump:
         if self.is_over:
             return
         self._is_halted = True
-        theirs = [(os.dup(each), each) for each in (self.source, self.target)]
+        theirs = [(os.dup(descriptor), descriptor) for descriptor in (self.source, self.target)]
         back, aside = os.pipe()
         os.dup2(nowhere, self.source)
         os.dup2(aside, self.target)
@@ -127,7 +127,7 @@ class Pump:
                 if not was_alive:
                     break
                 thread.wait(0.001)
-        for kept, each in theirs:
-            os.dup2(kept, each)
-        for each in (back, aside, *(kept for kept, _ in theirs)):
-            os.close(each)
+        for kept, descriptor in theirs:
+            os.dup2(kept, descriptor)
+        for descriptor in (back, aside, *(kept for kept, _ in theirs)):
+            os.close(descriptor)

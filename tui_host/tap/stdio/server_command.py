@@ -17,15 +17,15 @@ IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 def environment() -> Mapping[bytes, bytes]:
     """The environment from the host, without the LC_CTYPE that Python adds in the C locale."""
-    found = dict(os.environb)
-    if found.get(b"LC_CTYPE", b"").upper() in {b"C.UTF-8", b"C.UTF8", b"UTF-8"}:
+    variables = dict(os.environb)
+    if variables.get(b"LC_CTYPE", b"").upper() in {b"C.UTF-8", b"C.UTF8", b"UTF-8"}:
         try:
             with open("/proc/self/environ", "rb") as file:  # noqa: PTH123 - pathlib takes as long to import as all else
                 if not any(line.startswith(b"LC_CTYPE=") for line in file.read().split(b"\0")):
-                    del found[b"LC_CTYPE"]
+                    del variables[b"LC_CTYPE"]
         except OSError:
-            return found  # no such file on this system
-    return found
+            return variables  # no such file on this system
+    return variables
 
 
 def cannot_start(command: str, error: OSError | ValueError, tell: Callable[[str], object]) -> NoReturn:

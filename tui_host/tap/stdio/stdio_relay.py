@@ -153,8 +153,8 @@ class _Relay:
 
     def run(self) -> NoReturn:
         into, out, err, writer = self._into, self._out, self._err, self._writer
-        for each in (into, out, err, self._signals):
-            each.start()
+        for part in (into, out, err, self._signals):
+            part.start()
         leave_no_core()  # not before: the server has the limits that its host gave it
         status = self._wait()
         self._is_running = False
@@ -223,8 +223,8 @@ class _Relay:
             pump.prepare()
         self._signals.prepare(self._pass_signal)
         Thread(lambda: self._wait_for(held))
-        for each in (*pumps, self._signals):
-            each.start()
+        for part in (*pumps, self._signals):
+            part.start()
 
     def _wait_for(self, pumps: Sequence[Pump]) -> None:
         for pump in pumps:
