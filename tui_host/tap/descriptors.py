@@ -21,15 +21,7 @@ def read(source: int) -> bytes:
 
 def write(target: int, chunk: bytes) -> bool:
     """Write all bytes; returns False if nobody takes them."""
-    try:
-        written = os.write(target, chunk)
-    except BlockingIOError:
-        written = 0
-    except OSError:
-        return False
-    if written == len(chunk):
-        return True
-    rest = memoryview(chunk)[written:]
+    rest = memoryview(chunk)
     while rest:
         try:
             rest = rest[os.write(target, rest) :]

@@ -1,8 +1,7 @@
 """Heads of HTTP/1.1 messages, read from bytes and written back with every line unchanged.
 
-Requests are read strictly, since whoever can reach the port may send them, but for what every server takes: lines without CR,
-folded lines that frame nothing, the target as a whole URL. Responses are read as leniently as clients read them.
-Source: RFC 9112, sections 2 to 5; threats.md, PXY-06 and PXY-07.
+Requests are read strictly, except where every server is lenient: lines without CR, folded lines without influence on framing, a whole URL
+as target. Responses are read as leniently as clients read them. Source: RFC 9112, sections 2 to 5.
 """
 
 from __future__ import annotations

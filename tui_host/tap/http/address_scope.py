@@ -1,9 +1,8 @@
 """Limits for addresses named in metadata: no further inside a network than the server that names them.
 
-A relay runs on a person's machine. Whoever answers at a public address is not to have it ask what that machine or its network alone can
-reach, and what is on that network nothing that only the machine can. A name says nothing of that, nor does what it led to a moment ago:
-so the addresses are judged that are then connected to, and an upstream counts as what it was seen at from furthest out.
-Source: threats.md, NET-04; MCP, Security Best Practices, Server-Side Request Forgery.
+A server at a public address must not have the relay ask what only this machine or its network can reach. Names do not tell, so the addresses
+are judged at the moment of connecting, and an upstream counts as the outermost address it was seen at.
+Source: MCP, Security Best Practices, Server-Side Request Forgery.
 """
 
 from __future__ import annotations

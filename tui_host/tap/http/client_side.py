@@ -6,10 +6,9 @@ import asyncio
 
 from typing_extensions import override
 
-from tui_host.tap.http.abrupt_close import break_off, end_writing
 from tui_host.tap.http.client_requests import ClientRequest, ClientRequests
 from tui_host.tap.http.in_transit import Request
-from tui_host.tap.http.relay import Relay, redirection, refusal
+from tui_host.tap.http.relay import Relay, break_off, end_writing, redirection, refusal
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.http.splice import descriptor_of
 from tui_host.tap.http.upstream_side import UpstreamSide

@@ -1,7 +1,6 @@
 """Reports of a passing exchange, for the recorder.
 
-What has bytes is told before they are passed on: it stands where a killed relay leaves it, and nobody has received what is lost. It costs
-a copy in memory; nothing is asked of the system, and nothing can go wrong that would reach them. Source: threats.md, PXY-09.
+Bytes are reported before they are passed on: a killed relay leaves them for the recorder, so nobody has received bytes that are lost.
 """
 
 from __future__ import annotations

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.recorder_protocol import Recording
 from tui_host.capture.redact.login_exchanges import WithoutTokens, is_login
 from tui_host.settings.credential_places import in_url
 from tui_host.settings.urls import parts_of
 from tui_host.tap.message_heads import RequestHead, ResponseHead
 
+if TYPE_CHECKING:
+    from tui_host.tap.recording.exchange_records import TimedRecorder
+
 PORT = 8322
 """Where it listens if nothing else is asked for."""
 REMEMBERED = 1000
 """Sessions of clients that are told apart; of older ones it is forgotten which they were."""
-
-
-class ConnectionRecording(Recording, Protocol):
-    """A recorder with numbered connections."""
-
-    def new_connection(self, server: str) -> str:
-        """A new id."""
-        ...
 
 
 class Connections:
@@ -37,7 +31,7 @@ class Connections:
         is_whole: Connections are recorded from their beginning.
     """
 
-    def __init__(self, recorder: ConnectionRecording, name: str, *, is_whole: bool = True) -> None:
+    def __init__(self, recorder: TimedRecorder, name: str, *, is_whole: bool = True) -> None:
         self._recorder = recorder
         self._is_whole = is_whole
         self._name = name

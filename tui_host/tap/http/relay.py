@@ -1,13 +1,15 @@
 """The relay: a connection to the upstream for each client's connection, with bytes passed on at once.
 
-So whatever happens to the one happens to the other: it lasts as long, is half closed, broken off or reset as the other is, and
-neither waits longer than it would without the relay. Nobody waits for what is recorded. Nothing is held but a head that
-is not complete, and what the other side does not take in: then no more is read. Source: performance.md, Relays; threats.md, PXY.
+Both connections last equally long and are closed, half closed or reset alike. Only incomplete heads are held, and bytes that the other side
+does not take: then no more is read.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -28,6 +30,8 @@ from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead, mad
 
 READ_BYTES = 1 << 20
 """Bytes that are read at once, at most: the more, the less a large body costs."""
+_AT_ONCE = struct.pack("ii", 1, 0)
+"""A lingering time of 0 seconds, for SO_LINGER."""
 
 
 class Client(Protocol):
@@ -148,3 +152,35 @@ def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes
 
 def _line(status: int) -> bytes:
     return b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())
+
+
+# How connections end so that the peer learns the reason.
+
+
+def break_off(transport: asyncio.Transport, *, with_reset: bool) -> None:
+    """End a connection in the middle of something.
+
+    Args:
+        transport: The connection.
+        with_reset: As one that broke, with what was not sent thrown away; else as one that was closed too early.
+    """
+    if not with_reset:
+        transport.close()
+        return
+    # asyncio gives no socket but a view of it, which offers this much; a Unix socket or a TLS layer may have none.
+    raw: object = transport.get_extra_info("socket")
+    set_option: object = getattr(raw, "setsockopt", None)
+    if callable(set_option):
+        set_option(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    transport.abort()
+
+
+def end_writing(transport: asyncio.Transport) -> bool:
+    """Half-close a connection for writing; returns False for a connection without half-close."""
+    if not transport.can_write_eof():
+        return False
+    try:
+        transport.write_eof()
+    except OSError:  # nobody is there any more, which asyncio is about to notice
+        transport.abort()
+    return True

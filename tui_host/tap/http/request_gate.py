@@ -1,10 +1,9 @@
 """A gate for a relay's requests: programs may pass, web pages may not.
 
-A page can reach a port of this machine, by its address or by a name of its own that leads there, but it cannot help writer so in
-`Host`, `Origin` or `Sec-Fetch-Site`, and without asking first it can post only a few types of content. To be on the safe side with
-browsers that leave `Origin` out, those types are refused from whatever looks like one; a program such as curl, whose `-d` names
-a form's type whatever it sends, is no browser.
-Source: threats.md, PXY-01 and PXY-02; Fetch standard, CORS-safelisted request-headers.
+A page can reach a port of this machine, by address or by a name of its own, but `Host`, `Origin` or `Sec-Fetch-Site` give it away, and
+without a preflight it can post only a few content types. Some browsers leave `Origin` out, so these types are refused from everything that
+looks like a browser; curl, whose `-d` always names a form's type, does not.
+Source: Fetch standard, CORS-safelisted request-headers.
 """
 
 from __future__ import annotations

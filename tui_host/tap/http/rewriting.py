@@ -1,10 +1,8 @@
 """Changes to an upstream's answers that keep a client on the relay: names of places, and nothing more.
 
-These are the upstream's own origin in `Location`; and, for MCP servers, in the `resource_metadata` of `WWW-Authenticate`, in the
-`endpoint` events of an event stream, and in metadata, as `logins` has it: a client compares what is named there with the URL that it
-was given. What is to be read so is asked for uncompressed, and uncompressed where it comes otherwise. Other origins are left alone, but
-for those of authorization servers: what a client would do about them without a relay it does with one. Records keep what the upstream
-said. Source: MCP 2024-11-05, Transports, HTTP with SSE; MCP 2025-03-26 and 2025-11-25, Authorization; RFC 9728, 3.3; RFC 8414, 3.3.
+The upstream's own origin is replaced in `Location`, and for MCP servers in `resource_metadata` of `WWW-Authenticate`, in `endpoint` events and
+in login metadata (see `logins`). Documents that must be read are requested uncompressed, and decoded otherwise. Records keep the original.
+Source: MCP 2024-11-05, Transports, HTTP with SSE; MCP 2025-03-26 and 2025-11-25, Authorization; RFC 9728, 3.3; RFC 8414, 3.3.
 """
 
 from __future__ import annotations

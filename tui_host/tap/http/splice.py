@@ -1,7 +1,6 @@
 """Passing bytes between sockets inside the kernel, where possible, so that large bodies are not copied here.
 
-What is read is at once in the pipe between the two, and from there at once with the other side; what it does not take in stays in the
-pipe, and then no more is read. Source: splice(2); performance.md, Relays.
+A pipe stands between the two sockets; bytes that the sink does not take stay in the pipe, and then no more is read. Source: splice(2).
 """
 
 from __future__ import annotations

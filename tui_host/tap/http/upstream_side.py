@@ -10,11 +10,10 @@ import anyio
 from typing_extensions import override
 
 from tui_host.capture.http.client_faults import words_of
-from tui_host.tap.http.abrupt_close import break_off, end_writing
 from tui_host.tap.http.exchange_reporter import ExchangeReporter
 from tui_host.tap.http.hop_headers import to_client
 from tui_host.tap.http.in_transit import Answer
-from tui_host.tap.http.relay import Relay
+from tui_host.tap.http.relay import Relay, break_off, end_writing
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.http.splice import WORTH, Splice, Spliced, descriptor_of
 from tui_host.tap.http.upstream import Upstream

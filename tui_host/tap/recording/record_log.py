@@ -32,7 +32,7 @@ RECORDS_AT_ONCE = 500
 
 
 class Log(Protocol):
-    """Takes records in order, besides the database.
+    """Takes records in order, besides the database. All methods raise OSError if writing fails for now; they may be called again.
 
     Attributes:
         written: How much it has taken, in any unit: grows while a long record is written.
@@ -47,26 +47,15 @@ class Log(Protocol):
             session: All records belong to it.
             hide: Takes secrets out of text that is read out of records, where they stand compressed or in pieces.
             is_there: An earlier recorder has written it.
-
-        Raises:
-            OSError: It cannot be written now; it may be tried again.
         """
         ...
 
     def write(self, record: Record) -> None:
-        """Write the next record.
-
-        Raises:
-            OSError: It cannot be written now; it may be tried again.
-        """
+        """Write the next record."""
         ...
 
     def exited(self, code: int, time_ns: int) -> None:
-        """Write the server's end: an exit code, or a negative signal number.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Write the server's end: an exit code, or a negative signal number."""
         ...
 
 

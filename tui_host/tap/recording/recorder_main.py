@@ -143,16 +143,13 @@ def _record(
     folder = None if options.data_dir is None else Path(options.data_dir)
     journal = ends.journal
 
-    def hope(looks_good: Callable[[Path | None, Mapping[str, str]], bool]) -> None:
-        if options.log is None and looks_good(folder, os.environ):  # a log is to be whole when the tap ends
-            reader.notify(HOPEFUL)
-
     def is_well() -> None:
         journal.is_well = True
-        hope(may_go_on)
+        if options.log is None:  # a log is to be whole when the tap ends
+            reader.notify(HOPEFUL)
 
-    if not ends.follows_another:  # who was told that recording has broken off is told that it goes on
-        hope(looks_writable)
+    if not ends.follows_another and options.log is None and looks_writable(folder, os.environ):
+        reader.notify(HOPEFUL)
     from tui_host.guard.core_dumps import leave_no_core
     from tui_host.settings.credential_places import in_variables, in_words
     from tui_host.tap.recording.tap_session import SessionStart, TapRecording
@@ -265,16 +262,6 @@ def looks_writable(typed: Path | None, environment: Mapping[str, str]) -> bool:
             and all(file.is_file() for file in side_files if os.path.lexists(file))
         )
     except Exception:  # noqa: BLE001 - whatever it is, opening the database will tell it
-        return False
-
-
-def may_go_on(typed: Path | None, environment: Mapping[str, str]) -> bool:
-    """Whether the folder of an open database has room. Safe to call at any time; arguments as for `looks_writable`."""
-    from tui_host.settings.paths import data_dir
-
-    try:
-        return _has_room(data_dir(typed, environment))
-    except Exception:  # noqa: BLE001 - writing to the database will tell it
         return False
 
 

@@ -1,8 +1,7 @@
 """Signals sent to a stdio tap and meant for the server. Imported before the first byte flows.
 
-They are blocked, and one thread waits for them: so none is heard by the tap that was sent to the server, what is sent twice is handed on
-twice where the system queues it, and what comes before the server is there waits for it. What a fault of the tap's own is, or a
-write that nobody takes, is for the thread that it happened in: no other hears it, and of a fault the tap dies, as it would anyway.
+They are blocked, and a thread waits for them: the tap itself heeds none, repeated signals are passed on as often as the system queues them,
+and early ones wait for the server. Faults of the tap's own stay with the thread that caused them, and end the tap.
 """
 
 from __future__ import annotations

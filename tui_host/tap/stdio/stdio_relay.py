@@ -1,13 +1,11 @@
 """`tap stdio`: runs a server's command, and passes on and records every byte, the exit code and signals.
 
-The server is started first, and bytes flow before anything of the rest is imported. Recording is a process of its own, so that
-nothing that it does ever takes the relay's turn (`beside`); it also ends the server if the relay is killed. Standard output belongs to the
-server alone.
+The server is started first, and bytes flow before the rest is imported. The recorder is a process of its own, which never holds the relay
+up, and which ends the server if the relay is killed. Standard output belongs to the server alone.
 
-A server may leave somebody behind who has its pipes: a launcher its program, a program its helper. Without a tap the host then sees the
-server's exit, and what still comes from the pipes as well. So it does with one: the tap ends as the server did, at once, and
-a process forked of it passes on between the host and whoever is left, until they close the pipes or the host has gone. Nobody who is left
-is ended before: a host would not do that either. Source: MCP 2025-11-25, Transports, stdio; threats.md, PXY-08 to PXY-10; performance.md, Relays.
+A server may leave processes behind that hold its pipes. A host then sees the server's exit and still reads from the pipes, and so with a
+tap: the tap ends as the server did, and a forked process passes bytes on until the pipes are closed or the host has gone.
+Source: MCP 2025-11-25, Transports, stdio.
 """
 
 from __future__ import annotations
