@@ -1,4 +1,4 @@
-"""Sessions: those of earlier and those that run, searched by words, opened with their wires."""
+"""The list of sessions: search, open, join and part."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Showing(Protocol):
-    """An app that shows a session."""
+    """An app with a session on screen."""
 
     @property
     def session(self) -> Session:
-        """That session."""
+        """The session on screen."""
         ...
 
 
@@ -64,13 +64,13 @@ class Listed:
 
     @property
     def shown(self) -> tuple[object, ...]:
-        """What must change for the list to be drawn anew."""
+        """The values that make the list redraw."""
         session = self.found.session
         return self.key, session.title, session.live, _moment(session.updated_ns)
 
 
 def _moment(time_ns: int) -> str:
-    """Date and time, without the year while it lasts."""
+    """Return date and time; without the year in the present year."""
     then, now = time.localtime(time_ns / 1_000_000_000), time.localtime()
     return time.strftime("%m-%d %H:%M" if then.tm_year == now.tm_year else "%Y-%m-%d %H:%M", then)
 
@@ -84,29 +84,29 @@ def _listed(store: Store, stories: Stories, words: str) -> tuple[list[Listed], b
         words: What is searched for, empty for all.
     """
     sessions, is_described = stories.listed(DESCRIBED)
-    found = {match.session.id: match for match in search(store.sessions, words)} if words else {}
+    matches = {match.session.id: match for match in search(store.sessions, words)} if words else {}
     wanted = words.casefold().split()
     lines: list[Listed] = []
     for session in sessions:
         if isinstance(session, TapStory):
             has_words = all(word in session.title.casefold() for word in wanted)
-            if has_words or any(tap.id in found for tap in session.taps):
+            if has_words or any(tap.id in matches for tap in session.taps):
                 lines.append(Listed(Found(session=session.info), session))
                 lines += [Listed(Found(session=half.info), half, session.id) for half in session.halves]
         elif not words:
             lines.append(Listed(Found(session=session)))
-        elif session.id in found:
-            lines.append(Listed(found[session.id]))
+        elif session.id in matches:
+            lines.append(Listed(matches[session.id]))
     return lines, is_described
 
 
 def _is_linkable(line: Listed) -> bool:
-    """Whether a line is a story that was recorded here."""
+    """Whether a line is a story recorded here."""
     return line.story is not None and not line.whole and not line.found.session.imported
 
 
 class SessionsScreen(ChoiceScreen):
-    """The list, newest first, and a field that searches titles and messages."""
+    """The list, newest first, and a field to search titles and messages."""
 
     HEADING = "Sessions"
     PLACE = "Sessions"
@@ -139,7 +139,7 @@ class SessionsScreen(ChoiceScreen):
         self.call_later(self._search)
 
     def look(self) -> None:
-        """List all once the host has opened what is kept; say so when a session here begins to wait, or ends its turn."""
+        """List the sessions once the host is open, and redraw when a session begins to wait or ends its turn."""
         if self._is_behind and self._host.recorder is not None:
             self._is_behind = False
             self.call_later(self._search)
@@ -162,11 +162,11 @@ class SessionsScreen(ChoiceScreen):
         return version != self._version
 
     async def on_input_changed(self) -> None:
-        """Search for what is typed."""
+        """Search for the typed words."""
         await self._search()
 
     async def _search(self, *, again: bool = False, current: tuple[str, str] = ("", "")) -> None:
-        """List what has the typed words. With `again` the cursor stays on its line, or goes to `current`."""
+        """List the matches of the typed words. With `again` the cursor stays on its line, or goes to `current`."""
         words, store = self.typed, self._host.store
         self._asked += 1
         asked = self._asked
@@ -219,8 +219,7 @@ class SessionsScreen(ChoiceScreen):
         self._say_link()
 
     def _present_states(self) -> list[tuple[str, bool, int]]:
-        """What can change of the sessions of this process while they are listed."""
-        return [(each.id, each.busy, len(each.open_questions())) for each in self._host.sessions.values()]
+        return [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
 
     def _choice(self, listed: Listed, moment: str) -> Choice:
         info, story = listed.found.session, listed.story
@@ -309,11 +308,11 @@ class SessionsScreen(ChoiceScreen):
         return self._stories
 
     async def on_input_submitted(self) -> None:
-        """Open the current one."""
+        """Open the current session."""
         await self._open(self.choices.cursor)
 
     async def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
-        """Open the one that was clicked."""
+        """Open the clicked session."""
         await self._open(event.line)
 
     def _session_of(self, info: SessionInfo) -> Session:

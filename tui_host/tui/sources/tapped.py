@@ -1,4 +1,4 @@
-"""What taps recorded of another host, for chat and inspector: followed while they run, several of the same time as one story."""
+"""Records of taps of another host, for chat and inspector: followed live, simultaneous taps as one story."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NEVER_SAID = "No messages passed while this host was tapped."
 
 
 class TapSource(SessionSource):
-    """The rows and bytes of one story, which begins anew in the session's conversation. It is read in a thread of its own.
+    """The rows and bytes of a story, read in a thread. The session's conversation begins anew.
 
     Attributes:
         no_model: What stands in the chat where nothing was asked of a model.
@@ -95,7 +95,7 @@ class TapSource(SessionSource):
         self.is_settled = not self._read_on(following) and not following.pieces and self._told.is_whole
 
     def _read_on(self, following: Following) -> bool:
-        """Have read what is new, if something may be; whether that goes on."""
+        """Start reading if there may be news; whether reading goes on."""
         try:
             if self._reading is not None:
                 if not self._reading.done():
@@ -114,8 +114,8 @@ class TapSource(SessionSource):
         return True
 
     def _take(self, piece: Piece) -> None:
-        """Show what was read."""
-        told, session = piece.told, self._session
+        """Show a piece of the story."""
+        news, session = piece.told, self._session
         for record in piece.records:
             if record.draft.kind == "link":
                 self._links[record.key] = record
@@ -128,21 +128,21 @@ class TapSource(SessionSource):
                 session.conversation.put(number, item)
             else:
                 session.conversation.add(item)
-        if told == self._told:
+        if news == self._told:
             return
-        self._told = told
-        self.ladder.doubt(told.doubtful)
-        if told.whose != self.ladder.hosts:
-            self.ladder.hosts = told.whose
-        self.live, self.is_stale = told.live, told.is_stale
-        session.title = told.title or session.title
-        session.turn = max(told.turns, 1)
-        session.asked, session.protocol = models_in_words(told.models), in_words(told.protocols)
-        if told.is_whole:
+        self._told = news
+        self.ladder.doubt(news.doubtful)
+        if news.whose != self.ladder.hosts:
+            self.ladder.hosts = news.whose
+        self.live, self.is_stale = news.live, news.is_stale
+        session.title = news.title or session.title
+        session.turn = max(news.turns, 1)
+        session.asked, session.protocol = models_in_words(news.models), in_words(news.protocols)
+        if news.is_whole:
             self._is_behind = False
-            nothing_said = self.nothing_said if told.live else self.never_said
-            said = self.no_model if told.has_calls and not told.models else nothing_said
-            self.empty = said if told.title else GONE
+            nothing_said = self.nothing_said if news.live else self.never_said
+            words = self.no_model if news.has_calls and not news.models else nothing_said
+            self.empty = words if news.title else GONE
 
     @property
     @override
@@ -152,7 +152,7 @@ class TapSource(SessionSource):
     @property
     @override
     def foreign(self) -> str:
-        """Whose session it is, and whether it goes on."""
+        """The hosts of the story, and whether the story goes on."""
         of = self._whose
         how = "" if self._is_behind else ", followed" if self.live else ", tapped"
         return f"{of}{how}: read only"
@@ -176,13 +176,13 @@ class TapSource(SessionSource):
     def record(self, key: tuple[str, int]) -> Record | None:
         if key in self._links:
             return self._links[key]
-        found = super().record(key)
-        return found if found is None or self._following is None else self._following.on_clock(found)
+        record = super().record(key)
+        return record if record is None or self._following is None else self._following.on_clock(record)
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
-        found = super()._read(capture, after, last)
-        return found if self._following is None else [self._following.on_clock(record) for record in found]
+        records = super()._read(capture, after, last)
+        return records if self._following is None else [self._following.on_clock(record) for record in records]
 
     @override
     def started_mono_ns(self, row: Row) -> int | None:
@@ -200,7 +200,7 @@ class TapSource(SessionSource):
 
 
 class TapFileSource(TapSource):
-    """What taps recorded and a file brought here: nothing more comes to it, and nothing can be tapped besides."""
+    """A story imported from a file: no more records come, and nothing else can be tapped."""
 
     read_only = FROM_FILE
     no_model = nothing_said = never_said = NO_CHAT
