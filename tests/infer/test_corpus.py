@@ -117,8 +117,8 @@ def main() -> None:
     """Print a line for each form and kind of world."""
     seeds = range(int(sys.argv[1]), int(sys.argv[2]))
     print(f"{'form':18}{'links':>9}{'found':>9}{'wrong':>7}{'undecidable':>13}{'of these linked':>17}")
-    kinds: dict[str, Kind] = {kind: kind for kind in KINDS}
-    for kind in map(kinds.__getitem__, sys.argv[3:] or KINDS):
+    kinds: tuple[Kind, ...] = tuple(filter(sys.argv[3:].__contains__, KINDS)) or KINDS
+    for kind in kinds:
         counts = {name: total(counted(seed, name, kind) for seed in seeds) for name in NAMES}
         for name, each in (*counts.items(), (kind, total(counts.values()))):
             share = each.found / max(each.links, 1)
