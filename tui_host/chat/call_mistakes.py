@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tui_host.llm.events import CallMalformed
 from tui_host.llm.messages import Text
 from tui_host.llm.protocols.foreign_calls import grammar_of
-from tui_host.llm.protocols.text_reader import calls_behind
+from tui_host.llm.protocols.text_reader import calls_after_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Mistakes:
             tools: What a model may know by name.
         """
         cut = "".join(piece.text for piece in fold.cut_off) if fold.calls else ""
-        self.behind = [speaks.spoken(name, tools) for name in calls_behind(cut, speaks, tools)]
+        self.behind = [speaks.spoken(name, tools) for name in calls_after_call(cut, speaks, tools)]
         if speaks.name != "native":  # there the vendor's interface says what a call is
             reason = _reason(fold, speaks, tools)
             if reason:

@@ -12,7 +12,7 @@ from tui_host.capture.visible import line
 from tui_host.llm.events import CutOff
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.protocols.tool_protocol import Injected, Prepared
-from tui_host.llm.request_writing import TextSpan, located
+from tui_host.llm.request_writing import TextSpan, text_spans
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Shift
@@ -170,7 +170,7 @@ def _in_words(kept: bytes, prepared: Prepared, told: Mapping[str, ToolResult], r
     spans = [TextSpan(message=piece.message, start=piece.start, end=piece.end) for piece in pieces]
     found: list[Found] = []
     for piece, place in zip(
-        pieces, located(kept, prepared.messages, spans, lambda data: redactor.bytes(data)[0]), strict=True
+        pieces, text_spans(kept, prepared.messages, spans, lambda data: redactor.bytes(data)[0]), strict=True
     ):
         if place is None:
             continue

@@ -66,7 +66,7 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     tools, protocol = host.pool.tools(), spoken(session, host.settings)
     asked = asking(session, tools, speaks.name_rule, protocol, profile=profile, unsent=parts)
     place = Place(session=session.id, turn=session.turn + 1, step=1)
-    outgoing, draft = await client.coming(provider, asked.ask, place=place)
+    outgoing, draft = await client.preview(provider, asked.ask, place=place)
     collected = _Collected(host.recorder.redactor)
     collected.append(replace(draft, exchange=COMING))
     links = Links(recorder=collected, place=place, table=asked.table)
