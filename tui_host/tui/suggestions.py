@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.capture.visible import line
-from tui_host.llm.probe import found
+from tui_host.llm.probe import presets_with_keys
 from tui_host.settings.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
         settings: Where keys are looked for.
         local: Model servers that answered on this machine; none before they were asked.
     """
-    keys = [f"{PRESETS[name].key_variable} is set ({name})" for name in found(settings.environment)]
+    keys = [f"{PRESETS[name].key_variable} is set ({name})" for name in presets_with_keys(settings.environment)]
     servers = [_server(server) for server in local]
     lines = [HOW]
     if keys or servers:
