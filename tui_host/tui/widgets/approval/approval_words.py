@@ -12,7 +12,7 @@ from tui_host.capture.visible import hidden, tool_name, visible
 from tui_host.chat.call_arguments import pretty
 from tui_host.chat.policy import CallRequest
 from tui_host.errors import JSON
-from tui_host.servers.catalog import Tool
+from tui_host.servers.catalog import Tool, claims_of
 from tui_host.tui.markdown.wrap import clip, fill, fold
 from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.status_lines import DIM
@@ -26,14 +26,6 @@ LONGEST_LINE = 500
 """Characters of arguments that a call's one line is made from."""
 SHORTEST, ENOUGH = 8, 24
 """Cells below which arguments tell nothing; cells that they have before hints stand beside them."""
-HINTS = {
-    ("readOnlyHint", True): "read-only",
-    ("readOnlyHint", False): "may change things",
-    ("destructiveHint", True): "may destroy data",
-    ("destructiveHint", False): "only adds",
-    ("idempotentHint", True): "safe to repeat",
-    ("openWorldHint", True): "reaches outside",
-}
 KEYS = (
     "y once",
     "Y all remaining",
@@ -58,15 +50,9 @@ def name_of(tool: Tool) -> str:
 
 
 def hints_of(tool: Tool) -> str:
-    """Return the server's hints as a claim; empty without hints.
-
-    Whether a tool destroys or may be repeated means something only where it changes things (`ToolAnnotations`).
-    """
-    given = [(name, value) for name, value in tool.annotations if isinstance(value, bool)]
-    if ("readOnlyHint", True) in given:
-        given = [hint for hint in given if hint[0] in {"readOnlyHint", "openWorldHint"}]
-    claims = [HINTS[hint] for hint in given if hint in HINTS]
-    return f"{CLAIM}{', '.join(claims)}" if claims else ""
+    """The server's hints in a few words, as its claim; empty without any."""
+    claims = claims_of(tool)
+    return f"{CLAIM}{claims}" if claims else ""
 
 
 def description_of(
