@@ -116,15 +116,13 @@ def _count(text: str) -> int:
 
 
 def _duration(text: str) -> float:
-    seconds = duration_of(text)
-    if seconds is None:
+    if (seconds := duration_of(text)) is None:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a duration, such as 90d, 12h or 30m")
     return seconds
 
 
 def _size(text: str) -> int:
-    size = size_of(text)
-    if size is None:
+    if (size := size_of(text)) is None:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a size, such as 5GB or 500MB")
     return size
 

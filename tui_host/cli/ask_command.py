@@ -89,19 +89,17 @@ class _AskRun:
         if self._is_told or not self._arguments.json:
             return
         self._is_told = True
-        command_turn.value(
-            self._host,
-            {
-                "session": None,
-                "turn": None,
-                "answer": None,
-                "stop": stop,
-                "steps": 0,
-                "calls": [],
-                "usage": {"input": None, "output": None},
-                "error": None if error is None else error.to_json(),
-            },
-        )
+        nothing: dict[str, JSON] = {
+            "session": None,
+            "turn": None,
+            "answer": None,
+            "stop": stop,
+            "steps": 0,
+            "calls": [],
+        }
+        usage: JSON = {"input": None, "output": None}
+        fault = None if error is None else error.to_json()
+        command_turn.value(self._host, {**nothing, "usage": usage, "error": fault})
 
     def _session(self) -> Session:
         """Return a new session, or the session to continue; typed options win over stored ones."""

@@ -89,10 +89,7 @@ _GAP = " │ "
 def laid_out(headings: Sequence[str], columns: Sequence[Mapping[str, str]], width: int) -> list[str]:
     """Return the lines of a table: columns side by side if the width allows, else stacked.
 
-    Args:
-        headings: One for each column.
-        columns: Text of each row by name, not yet made safe. Names keep their order of appearance.
-        width: Cells per line.
+    Each column maps row names, in order of appearance, to text that is not yet made safe.
     """
     names = list(dict.fromkeys(name for column in columns for name in column))
     left = max(map(cells, names), default=0)

@@ -23,11 +23,7 @@ PATIENCE_SECONDS = 2.0
 
 
 class Interruption:
-    """The first signal that asks the program to end.
-
-    Attributes:
-        code: The exit code for the signal, None before one arrives.
-    """
+    """The first signal that asks the program to end; `code` is its exit code, None before one arrives."""
 
     def __init__(self) -> None:
         self.code: int | None = None

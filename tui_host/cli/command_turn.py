@@ -51,11 +51,7 @@ def check_model(settings: Settings, model: ModelRef, *, where: str, chosen: str 
 
 
 def question(word: str, command: str) -> str:
-    """Return the text to ask; `-` reads standard input.
-
-    Raises:
-        SettingsError: The text is empty or not UTF-8.
-    """
+    """Return the text to ask; `-` reads standard input. Raises SettingsError if the text is empty or not UTF-8."""
     try:
         if word == "-":
             if sys.stdin is None:

@@ -54,12 +54,7 @@ MOST_ARGUMENTS = 300
 
 
 def rows_of(runs: Sequence[Run], repeat: int) -> dict[str, str]:
-    """Return the rows of a column.
-
-    Args:
-        runs: The finished runs.
-        repeat: The intended number of runs.
-    """
+    """Return the rows of a column, from the finished runs and their intended number."""
     if not runs:
         return {"ended": "not asked"}
     rows = dict(_figures(runs, repeat))
@@ -208,12 +203,7 @@ def compare(arguments: Arguments, settings: Settings) -> int:
 
 
 def columns_of(words: Sequence[str], settings: Settings) -> list[Column]:
-    """Parse and check the columns to compare.
-
-    Args:
-        words: As typed, `PROVIDER/MODEL:PROTOCOL`. The last colon counts if a tool protocol's name follows; else the configured tool
-            protocol is used.
-        settings: The configuration.
+    """Parse and check the columns to compare, `PROVIDER/MODEL:PROTOCOL`. The configured tool protocol is the default.
 
     Raises:
         SettingsError: With every mistake.

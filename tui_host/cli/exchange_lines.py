@@ -35,15 +35,12 @@ class Exchange:
     """An exchange in progress.
 
     Attributes:
-        request: The request.
-        method: The request's method.
         path: Path and query of the URL.
         asking: The model exchange as far as read; None if not a model exchange, or unreadable.
         ref: The reference shown in the exchange's lines.
         has_line: Whether the request has a line.
-        status: The response's status, 0 before.
+        status: 0 before the response.
         is_the_taps: The tap itself made the answer.
-        kind: The response's content type.
         coding: The response's content coding, if it cannot be decoded.
         location: Target of a redirect.
         first_ns: Time of the first byte of the response's body, None before.
@@ -103,11 +100,7 @@ _CALLS = 8
 
 
 class Exchanges:
-    """Makes the lines of all exchanges of a tap.
-
-    Args:
-        hide: Removes secrets from text that was compressed or cut in the records.
-    """
+    """Makes the lines of all exchanges of a tap. `hide` removes secrets from text that was compressed or cut in the records."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
         self._hide = hide

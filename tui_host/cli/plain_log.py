@@ -29,14 +29,7 @@ _Key: TypeAlias = tuple[str, Direction, str]
 
 
 class PlainLines:
-    """Writes a line for each message, and for begin and end; none for lines already on standard error.
-
-    Args:
-        write: Takes a line without its end.
-
-    Attributes:
-        written: Number of lines written.
-    """
+    """Passes a line to `write` for each message, and for begin and end; none for lines already on standard error. Counts in `written`."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self.written = 0

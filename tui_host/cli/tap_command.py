@@ -30,11 +30,6 @@ DESCRIPTORS = 10_240
 def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLog) -> int:
     """Relay and record the traffic; returns the exit code. Reads no configuration: a mistake in ours must not stop another host.
 
-    Args:
-        arguments: The command line.
-        environment: The process's environment.
-        plain_log: Makes the lines of `--log -`, as in `RecorderOptions`.
-
     Raises:
         TuiHostError: The relay cannot be started.
     """

@@ -140,13 +140,7 @@ def add_tap(add: AddParser) -> None:
 
 
 def _relay_options(relay: argparse.ArgumentParser, upstream: str, port: int) -> Sequence[argparse.Action]:
-    """Add the options of a listening relay; each takes a value.
-
-    Args:
-        relay: The parser.
-        upstream: An example.
-        port: The default port.
-    """
+    """Add the options of a listening relay, each with a value; `upstream` and `port` appear in the help."""
     return [
         relay.add_argument("--upstream", required=True, metavar="URL", help=f"the URL to relay to, such as {upstream}"),
         relay.add_argument("--port", type=port_of, metavar="N", help=f"the port to listen on, 0 for any ({port})"),

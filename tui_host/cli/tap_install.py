@@ -40,11 +40,9 @@ class _Plan:
     """The planned change of a file.
 
     Attributes:
-        file: The file as read.
         data: The new content.
         restored: The copy that the new content comes from, if any.
         has_changed: The file was edited since taps were written.
-        changes: The changes to show.
         left: Requested servers that are not changed.
         names: All servers in the file.
     """
@@ -59,12 +57,7 @@ class _Plan:
 
 
 def tap_install(arguments: Arguments, environment: Mapping[str, str], agreed: Callable[[], bool] | None = None) -> int:
-    """Write taps into a host's configuration, or remove them; returns the exit code.
-
-    Args:
-        arguments: The command line: the host, then servers.
-        environment: The process's environment.
-        agreed: Asks the user; None asks on the terminal.
+    """Write taps into a host's configuration, or remove them; returns the exit code. `agreed` asks the user, else the terminal.
 
     Raises:
         SettingsError: The host, a server or a file does not exist, or a file cannot be read or written.
@@ -147,13 +140,9 @@ def _program(arguments: Arguments, environment: Mapping[str, str]) -> tuple[str,
 
 
 def own_command(started: Path, interpreter: Path) -> tuple[str, ...]:
-    """Return this program's command for a host without this folder or this PATH.
+    """Return this program's command for a host without this folder or this PATH, from `sys.argv[0]` and the interpreter.
 
     Links are kept: a package manager's link follows its newest version.
-
-    Args:
-        started: `sys.argv[0]`.
-        interpreter: The Python interpreter.
     """
     for script in (started, interpreter.with_name("tui-host")):
         if script.name == "tui-host" and os.access(script, os.X_OK):

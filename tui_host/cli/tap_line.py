@@ -25,8 +25,6 @@ class Line:
     """A line of the log.
 
     Attributes:
-        time_ns: Wall-clock time.
-        peer: The provider's or server's name.
         direction: `out` from the host, None if not a message.
         ref: Links an answer to its request: the exchange's number, or the frame's id.
         size: Bytes; None without a size.

@@ -25,11 +25,7 @@ def can_ask() -> bool:
 
 
 class TerminalApprover:
-    """Asks on standard error and reads standard input; both must be terminals.
-
-    Args:
-        redacted: Removes secrets from displayed text.
-    """
+    """Asks on standard error and reads standard input; both must be terminals. `redacted` removes secrets from displayed text."""
 
     def __init__(self, redacted: Callable[[str], str]) -> None:
         self._redacted = redacted

@@ -55,11 +55,7 @@ def data_dir(typed: Path | None, environment: Mapping[str, str]) -> Path:
 
 
 def whole(path: Path, where: str) -> Path:
-    """Return a user's path as an absolute path.
-
-    Args:
-        path: As written.
-        where: Where it was written.
+    """Return a user's path as an absolute path; `where` is the place it was written.
 
     Raises:
         SettingsError: The path is invalid, or names an unknown home folder.
@@ -78,11 +74,7 @@ def whole(path: Path, where: str) -> Path:
 
 
 def shipped(name: str) -> Path:
-    """Return a file of the repository's `config/`: inside the installed package, else in the checkout.
-
-    Args:
-        name: The file name, such as `default.toml`.
-    """
+    """Return a file of the repository's `config/` by name: inside the installed package, else in the checkout."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "config"
     return (installed if installed.is_dir() else package.parent / "config") / name

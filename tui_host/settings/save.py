@@ -62,14 +62,9 @@ def write_toml(path: Path, table: Mapping[str, object]) -> None:
 
 
 def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Replace a file atomically: write a new file beside it, sync, and rename.
+    """Replace a file atomically: write a new file beside it with the mode, sync, and rename.
 
     A symbolic link stays, and its target is replaced.
-
-    Args:
-        path: The file.
-        data: The whole content.
-        mode: The file's mode; an existing file of another program keeps its own.
 
     Raises:
         SettingsError: The folder cannot be written.

@@ -17,15 +17,12 @@ _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def read_document(path: Path, report: Report, *, needed: bool) -> dict[str, object] | None:
-    """Read the tables of a file. Blocks on the disk.
+    """Read the tables of a file. None without a file, or if the file cannot be read. Blocks on the disk.
 
     Args:
         path: The file.
         report: Receives mistakes.
         needed: A missing file is a mistake.
-
-    Returns:
-        None if there is no file, or if it cannot be read, with the mistake reported.
     """
     name = shown_path(path)
     try:

@@ -9,12 +9,7 @@ from tui_host.errors import SettingsError
 
 
 def check_url(url: str, *, allow_http: bool, where: str = "") -> None:
-    """Refuse an invalid URL, and plain http to another machine.
-
-    Args:
-        url: The final URL, references resolved.
-        allow_http: The provider or server permits plain http.
-        where: For the error: file and key, or the provider's or server's name.
+    """Refuse an invalid URL, and plain http to another machine; `where` names file and key, or the provider or server.
 
     Raises:
         SettingsError: Shows scheme and host alone, since the rest may hold a credential.
