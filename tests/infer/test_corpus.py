@@ -1,6 +1,6 @@
 """What is inferred of tapped hosts, against a corpus whose truth is known: no wrong link, at least 98 % of the right ones.
 
-A larger run, of seeds that nothing was made by: `python -m tests.infer.test_corpus FIRST LAST [usual] [reworded] [shared]`.
+A larger run, of seeds that nothing was made by: `python -m tests.infer.test_corpus FIRST LAST`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def main() -> None:
     """Print a line for each form and kind of world."""
     seeds = range(int(sys.argv[1]), int(sys.argv[2]))
     print(f"{'form':18}{'links':>9}{'found':>9}{'wrong':>7}{'undecidable':>13}{'of these linked':>17}")
-    for kind in KINDS if len(sys.argv) < 4 else [each for each in KINDS if each == sys.argv[3]]:
+    for kind in KINDS:
         counts = {name: total(counted(seed, name, kind) for seed in seeds) for name in NAMES}
         for name, each in (*counts.items(), (kind, total(counts.values()))):
             share = each.found / max(each.links, 1)
