@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from typing_extensions import override
 
 from tests.infer.dialects import OpenAI
 from tests.infer.forms import Answer, Call, Entry, dumped
@@ -24,6 +25,7 @@ class Rewritten(OpenAI):
         super().__init__()
         self._messages = messages
 
+    @override
     def request(self, entries: Sequence[Entry], system: str = "") -> bytes:
         del entries, system
         messages: list[JSON] = [{"role": role, "content": text} for role, text in self._messages]
