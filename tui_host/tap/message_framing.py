@@ -16,7 +16,7 @@ def request_framing(head: RequestHead) -> Framing:
     """How long the request's body is.
 
     Raises:
-        HeadError: It can be read in two ways, or is framed in a way that is not known.
+        HeadError: The framing is ambiguous or unknown.
     """
     lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
     if codings:
@@ -32,7 +32,7 @@ def response_framing(head: ResponseHead, method: bytes) -> Framing:
     """How long the response's body is. Source: RFC 9112, section 6.3.
 
     Raises:
-        HeadError: That cannot be told.
+        HeadError: The length is unclear.
     """
     if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
         return "none"

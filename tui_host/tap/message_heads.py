@@ -44,7 +44,7 @@ class HeadError(Exception):
     """A message unfit to be passed on.
 
     Attributes:
-        status: The answer that a client gets.
+        status: The HTTP status for the client.
         words: Why.
     """
 
@@ -58,9 +58,9 @@ class Field(NamedTuple):
     """A header.
 
     Attributes:
-        name: Its name.
-        value: What it says, without the blanks around it, in one line.
-        line: The line that it came in, with its end; or the lines.
+        name: The name.
+        value: The value in a single line, stripped.
+        line: The original line, or folded lines, with line ends.
     """
 
     name: bytes
@@ -71,7 +71,7 @@ class Field(NamedTuple):
         """The line with a new value.
 
         Raises:
-            HeadError: That would be several.
+            HeadError: The value contains a line break.
         """
         if value == self.value:
             return self
@@ -88,7 +88,7 @@ def made(name: bytes, value: bytes) -> Field:
     """A header of our own.
 
     Raises:
-        HeadError: On the wire it would be several.
+        HeadError: The value contains a line break.
     """
     return Field(name, value, b"%s: %s\r\n" % (name, _in_line(value)))
 
@@ -107,7 +107,7 @@ class _Head:
     Attributes:
         minor: Of the version, HTTP/1.0 or HTTP/1.1.
         fields: The headers.
-        end: The empty line behind them.
+        end: The empty line behind the headers.
     """
 
     minor: int
@@ -156,10 +156,10 @@ class RequestHead(_Head):
     """A request's first line and headers.
 
     Attributes:
-        method: Its method.
-        target: What is asked for, from the path on.
-        line_end: What the first line ended with.
-        is_absolute: The target was a whole URL, whose host stands in for the one in the headers.
+        method: The method.
+        target: The target, from the path on.
+        line_end: The end of the first line.
+        is_absolute: The target was a whole URL, whose host replaces the Host header.
     """
 
     method: bytes
@@ -179,7 +179,7 @@ class ResponseHead(_Head):
 
     Attributes:
         status: Of three digits.
-        line: The line that it came in, with its end.
+        line: The original line, with its end.
     """
 
     status: int
@@ -201,10 +201,10 @@ class HeadEnd:
         """Find the end of the first head, including the empty line; None while the head is incomplete.
 
         Args:
-            data: The same as before, or with more behind it; else `forget` comes first.
+            data: The bytes so far, only ever extended; call `forget` before new bytes.
 
         Raises:
-            HeadError: It is too long.
+            HeadError: The head is too long.
         """
         match = _END_OF_HEAD.search(data, max(self._without - _LAST, 0))
         self._without = 0 if match else len(data)
@@ -224,7 +224,7 @@ def read_request(block: bytes) -> RequestHead:
     of its own takes another framing from it than what joins it. All others tell the same to both.
 
     Raises:
-        HeadError: It is none, or one that could be read in two ways.
+        HeadError: The head is invalid or ambiguous.
     """
     line = _REQUEST_LINE.match(block)
     if line is None:
@@ -266,7 +266,7 @@ def read_response(block: bytes) -> ResponseHead:
     """Read a response's head, including the empty line at the end.
 
     Raises:
-        HeadError: It is none.
+        HeadError: The head is invalid.
     """
     line = _STATUS_LINE.match(block)
     if line is None:
@@ -293,7 +293,7 @@ def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
     """A request's head on the wire, with `target` in place of the head's own if given.
 
     Raises:
-        HeadError: On the wire it would be another.
+        HeadError: The target contains a line break.
     """
     first = b"%s %s HTTP/1.%d%s" % (head.method, target or head.target, head.minor, head.line_end)
     if _REQUEST_LINE.fullmatch(first) is None:

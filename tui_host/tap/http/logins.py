@@ -92,8 +92,8 @@ class Route:
 
     Attributes:
         upstream: Who is asked.
-        target: The request's target there.
-        shown: The URL that a browser is sent to instead; empty for nearly all requests.
+        target: The request's target at the upstream.
+        shown: A URL to send a browser to instead; empty for nearly all requests.
     """
 
     upstream: Upstream

@@ -19,7 +19,7 @@ class BodyError(Exception):
     """A body with wrong framing.
 
     Attributes:
-        body: What of the body came before that, with it.
+        body: The body's bytes before the error.
     """
 
     def __init__(self, words: str, *, body: bytes = b"") -> None:
@@ -31,7 +31,7 @@ class Body(Protocol):
     """A body being read.
 
     Attributes:
-        done: It has come to its end.
+        done: The body is complete.
     """
 
     done: bool
@@ -45,7 +45,7 @@ class Body(Protocol):
         """Take bytes; returns the body's share and the rest behind the body.
 
         Raises:
-            BodyError: It is not framed as it should be.
+            BodyError: The framing is wrong.
         """
         ...
 
@@ -116,7 +116,7 @@ class ChunkedBody:
     """A body in chunks, with trailers.
 
     Attributes:
-        trailers: The lines after the last chunk, as they came.
+        trailers: The lines after the last chunk, unchanged.
     """
 
     plain = 0

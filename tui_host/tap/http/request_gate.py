@@ -28,9 +28,9 @@ class Gate:
 
     Args:
         port: Where the relay listens.
-        allowed: Origins that a person allowed.
-        names: Names of this machine that a person allowed, as in `Host`, without a port.
-        forms: Whether forms without a credential are taken: OAuth sends its codes so.
+        allowed: Origins allowed by a person.
+        names: Names of this machine allowed by a person, without a port.
+        forms: Whether forms without a credential are let in, as OAuth needs.
     """
 
     port: int
@@ -55,10 +55,10 @@ class Gate:
 
         Args:
             head: The request's.
-            is_shown: It only sends a browser on, to where every page may send it.
+            is_shown: The request only redirects a browser, which every page may do.
 
         Raises:
-            HeadError: It is refused.
+            HeadError: The request is refused.
         """
         host = head.value(b"host")
         is_old = head.minor == 0 and not host  # HTTP/1.0, which no browser speaks

@@ -37,13 +37,12 @@ class Upstream:
     """An upstream and everything needed for a connection.
 
     Attributes:
-        url: Its URL.
-        proxy: The proxy that leads to it, None where there is none.
-        trust: Whom it has to be certified by, None where nothing is encrypted.
-        other: One that it names, by its URL, reached by the same rules: encrypted, or on its own machine; raises
-            SettingsError as `upstream_of` does, and where it is none that may be named.
-        reach: What it may name.
-        within: The reach of the one that named it; None for the one that was typed.
+        url: The URL.
+        proxy: The proxy to use, if any.
+        trust: Trusted certificates; None for http.
+        other: Makes an upstream named in metadata, by URL; raises SettingsError for unusable and forbidden URLs.
+        reach: Addresses that the upstream may name.
+        within: The reach of the upstream whose metadata named this one; None for a typed URL.
     """
 
     url: SplitResult
@@ -85,7 +84,7 @@ class Upstream:
         """A request's head on the wire. A proxy gets a whole URL, and `*` as a URL without a path (RFC 9112, 3.2.4).
 
         Raises:
-            HeadError: On the wire it would be another.
+            HeadError: The target or a value contains a line break.
         """
         if not self.target_prefix:
             return request_bytes(head)
@@ -111,10 +110,10 @@ class Upstream:
         """Connect a protocol to the upstream.
 
         Args:
-            protocol: Makes it.
+            protocol: Makes the protocol.
 
         Raises:
-            OSError: It cannot be reached, or is not whom it should be.
+            OSError: The upstream cannot be reached or trusted.
         """
         if self.proxy is None:
             await self._directly(protocol)
@@ -192,7 +191,7 @@ def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None
     """Read an upstream from the command line.
 
     Raises:
-        SettingsError: It is no URL of one, the proxy of the environment is of a kind that is not known, or a certificate cannot be read.
+        SettingsError: The URL or the environment's proxy is unusable, or a certificate cannot be read.
     """
     return _upstream(typed, environment, cache(lambda: _trust(ca_file, environment)), None)
 

@@ -74,8 +74,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
     """Passes requests on, and reads responses.
 
     Attributes:
-        upstream: Whom it asks.
-        is_full: It has more to send than it should before some of that has gone.
+        upstream: The upstream.
+        is_full: Too many bytes wait to be sent.
     """
 
     def __init__(self, relay: Relay, client: ClientEnd, upstream: Upstream) -> None:

@@ -25,16 +25,16 @@ class Pump:
     """Copies bytes between two descriptors until either ends.
 
     Args:
-        source: What is read.
-        target: What is written.
-        kind: Of what passes, as it is told.
+        source: The descriptor to read.
+        target: The descriptor to write.
+        kind: The kind of the reported items.
         writer: Is told.
         ended: Called at the end, in the pump's thread.
 
     Attributes:
-        is_broken: Nobody takes what is written.
-        is_over: It has come to its end.
-        written: Bytes that were taken.
+        is_broken: Nobody reads the target.
+        is_over: The pump has ended.
+        written: Bytes written.
     """
 
     def __init__(self, source: int, target: int, kind: bytes, writer: ChannelWriter, ended: Callable[[], None]) -> None:
@@ -51,7 +51,7 @@ class Pump:
         """Make a thread, also again after a halt, in a forked process.
 
         Raises:
-            OSError: There can be none.
+            OSError: The thread cannot start.
         """
         self._is_halted = False
         self._turn = _thread.allocate_lock()
@@ -106,7 +106,7 @@ class Pump:
         and writes what it still has to the other, where it is read back.
 
         Args:
-            nowhere: A descriptor that is at its end.
+            nowhere: A descriptor at end of file.
         """
         thread = self._thread
         if self.is_over:

@@ -39,7 +39,7 @@ def become(command: tuple[str, ...], closed: Collection[int], tell: Callable[[st
 
     Args:
         command: The server's.
-        closed: Which of the standard streams the host has given to nobody.
+        closed: Standard streams that the host left closed.
         tell: Takes a sentence for a person.
     """
     for number in closed:

@@ -29,7 +29,7 @@ class Signals:
     """Holds signals back until `start`. Make this before any lasting thread.
 
     Attributes:
-        mask: What the server is to block, as the tap's host had it.
+        mask: The host's signal mask, for the server.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Signals:
             pass_on: Takes a signal's number.
 
         Raises:
-            OSError: There can be none.
+            OSError: The thread cannot start.
         """
         self._turn = _thread.allocate_lock()
         self._turn.acquire()

@@ -61,9 +61,9 @@ def relay(tap: Stdio, closed: Collection[int], plain_log: PlainLog) -> NoReturn:
     """Start the server, relay until the server ends, and end in the server's way.
 
     Args:
-        tap: What was typed.
-        closed: Which of the standard streams the host has given to nobody.
-        plain_log: As `RecorderOptions` has it.
+        tap: The typed command.
+        closed: Standard streams that the host left closed.
+        plain_log: As in `RecorderOptions`.
     """
 
     def tell(words: str) -> None:
