@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead
 
 Framing: TypeAlias = int | Literal["none", "chunked", "close"]
-"""How long a body is: so many bytes, none at all, as its chunks tell, or until the connection ends."""
+"""A body's framing: a number of bytes, no body, chunks, or everything until the connection ends."""
 
 _BLANKS = b" \t"
 

@@ -13,20 +13,20 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 HEAD_LIMIT = 256 << 10
-"""Bytes of one head; more is refused."""
+"""Bytes of a head; more are refused."""
 
 _BLANKS = b" \t"
 _AROUND = b" \t\r\n"
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TEXT = rb"[^\r\n\x00]*(?:\r?\n[ \t][^\r\n\x00]*)*"
-"""With its blanks, which to tell apart here could take for ever, and folded, as RFC 2616 had it."""
+"""A value with blanks, since excluding them here would backtrack, and with folded lines as in RFC 2616."""
 _REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])(\r?\n)")
 _FIELD = re.compile(rb"(" + _TOKEN + rb"):(" + _TEXT + rb")\r?\n")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]" + _TEXT + rb")?\r?\n")
 _LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):(" + _TEXT + rb")\r?\n")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _LAST = len(b"\n\r")
-"""Bytes with which such an end may have begun."""
+"""Bytes at the end that may begin an end of head."""
 _ENDS = (b"\r\n", b"\n")  # of a line; what comes without CR goes on so
 _IN_NO_LINE = re.compile(rb"[\r\n\x00]")
 _WHOLE_URL = re.compile(rb"http://([^/?#@]+)([/?#].*)?", re.IGNORECASE)
@@ -34,7 +34,7 @@ _FOLD = re.compile(rb"\r?\n[ \t]+")
 _FRAMES = rb"(?:content-length|transfer-encoding|host|connection)"
 _FRAMING = re.compile(_FRAMES, re.IGNORECASE)
 _FOLD_THAT_FRAMES = re.compile(rb"\n[ \t]+(?:" + _FRAMES + rb"[ \t]*:|\r?\Z|\r?\n)", re.IGNORECASE)
-"""Where a line that goes on looks like such a header, or like a head's end."""
+"""A folded line that looks like a framing header or a head's end."""
 
 NO_PROXY = "this is no open proxy: the target of a request is a path"
 _NO_OPTIONS = frozenset[bytes]()

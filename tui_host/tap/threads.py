@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BEGIN_SECONDS = 5.0
-"""So long a thread may take to begin; one that fails at that tells nobody."""
+"""How long a thread may take to begin; a failure is silent."""
 
 
 class Thread:

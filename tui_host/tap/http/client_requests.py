@@ -10,11 +10,11 @@ from tui_host.tap.message_framing import Framing, request_framing
 from tui_host.tap.message_heads import HeadEnd, HeadError, RequestHead, read_request
 
 PIPELINED_LIMIT = 64 << 10
-"""Bytes that a client may send ahead of an answer before no more is read from it."""
+"""Bytes that a client may send ahead of an answer before reading pauses."""
 NOT_NAMED = "no metadata has named the authorization server that this place stood for: log in again"
 
 _UNREAD = b"GET"
-"""The method that an unreadable request counts as: one whose answer has a body."""
+"""The method of unreadable requests, so that their answer has a body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import anyio
 
 TURN_SECONDS = 0.25
-"""How long one address may take before the next one is tried beside it."""
+"""How long an address may take before the next is tried too."""
 
 _Address: TypeAlias = "tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]"
 Found: TypeAlias = "tuple[socket.AddressFamily, socket.SocketKind, int, str, _Address]"

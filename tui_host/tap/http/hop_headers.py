@@ -9,11 +9,11 @@ from tui_host.tap.message_framing import Framing
 from tui_host.tap.message_heads import Field, RequestHead, ResponseHead, made
 
 _OF_ONE_HOP = frozenset((b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade"))
-"""Besides what `Connection` names; not `Keep-Alive`: here a connection lasts as long as the other. Source: RFC 9110, section 7.6.1."""
+"""Headers for a single hop, besides those named in `Connection`. `Keep-Alive` passes, since both connections last equally long. Source: RFC 9110, 7.6.1."""
 _NEVER_NAMED = frozenset((b"host", b"content-length", b"transfer-encoding", b"content-type", b"content-encoding"))
-"""What no `Connection` header takes away: without it the message would be another."""
+"""Headers that `Connection` cannot remove without changing the message."""
 _OF_BOTH = frozenset((b"close", b"keep-alive"))
-"""What `Connection` says of both connections: the one ends as the other does."""
+"""Options of `Connection` that apply to both connections."""
 _FRAMES = frozenset((b"content-length", b"transfer-encoding"))
 
 

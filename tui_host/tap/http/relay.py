@@ -29,7 +29,7 @@ from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead, made
 
 READ_BYTES = 1 << 20
-"""Bytes that are read at once, at most: the more, the less a large body costs."""
+"""Bytes to read at once, at most. Larger reads make large bodies cheaper."""
 _AT_ONCE = struct.pack("ii", 1, 0)
 """A lingering time of 0 seconds, for SO_LINGER."""
 

@@ -16,10 +16,10 @@ from tui_host.tap.message_heads import NO_PROXY, HeadError, RequestHead
 
 _OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
 _UNASKED = frozenset((b"", b"text/plain", b"multipart/form-data", b"application/x-www-form-urlencoded"))
-"""Content types that a page may post to anybody."""
+"""Content types that a page may post without a preflight."""
 _FORM = b"application/x-www-form-urlencoded"
 _NEEDS_ASKING = frozenset((b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"mcp-protocol-version"))
-"""Headers that no page can send without asking first, and nobody here answers that."""
+"""Headers that no page can send without a preflight, which the relay never answers."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 PIPE_BYTES = 1 << 20
 WORTH = 1 << 20
-"""Bytes from which on it is worth the while."""
+"""Bytes from which splicing pays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

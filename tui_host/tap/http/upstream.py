@@ -27,9 +27,9 @@ _NOT_KNOWN = "if it is your own, start the tap with --ca-file FILE"
 _OTHER_NAME = "it is for another name: give --upstream the one that its certificate has"
 _OTHER_TIME = "see that this machine's clock is right; if it is, who runs it has to renew it"
 _OF_CERTIFICATES = {9: _OTHER_TIME, 10: _OTHER_TIME, 62: _OTHER_NAME, 64: _OTHER_NAME}
-"""What helps where to trust whoever signed a certificate does not. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
+"""Remedies for certificates where `--ca-file` does not help. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
 _NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"))
-"""What OpenSSL calls an answer that is none of TLS, as its versions have it."""
+"""OpenSSL's names, across versions, for an answer without TLS."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from tui_host.tap.message_heads import (
 )
 
 UNCONNECTED_LIMIT = 256 << 10
-"""Bytes of a request that wait for the connection before no more is read."""
+"""Bytes of a request that wait for the connection before reading pauses."""
 
 
 class ClientEnd(Protocol):

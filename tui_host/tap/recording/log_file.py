@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BEGINS = b'{"tui_host":'
-"""So begins a log."""
+"""The beginning of a log."""
 _DATABASE = "tui-host.db"
 _WORDS: Mapping[int, str] = {
     errno.ENOENT: "there is no such folder (make it first)",

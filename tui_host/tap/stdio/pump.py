@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.channel_write import ChannelWriter
 
 WAKES = signal.SIGCHLD
-"""Wakes a thread: of the signals that a tap hears itself, and does not hand on, the one whose handler wants nothing more than that."""
+"""The signal to wake a thread: the tap's own, with a handler that does nothing."""
 NO_MEMORY = b"tui-host tap: no memory is left to pass on what comes; this stream ends here\n"
 
 
@@ -102,8 +102,8 @@ class Pump:
     def halt(self, nowhere: int) -> None:
         """Stop reading and writing without losing a byte: bytes read and not taken are kept for the next run.
 
-        The thread, be it waiting for the source or for the target, wakes up with others under its hands. It comes to the end of the one,
-        and writes what it still has to the other, where it is read back.
+        The descriptors are exchanged under the thread: the source for one at end of file, the target for a pipe. The thread is woken, writes the
+        bytes in hand to the pipe and ends, and these bytes are read back.
 
         Args:
             nowhere: A descriptor at end of file.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
-"""Exit codes for a command that cannot be started: those of the shell, `env` and `nohup`."""
+"""Exit codes for a command that cannot be started, as in the shell, `env` and `nohup`."""
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 

@@ -20,9 +20,9 @@ OWN = {
     signal.SIGCHLD,  # with which a tap learns of its server's end, and wakes a thread
     *(signal.SIGKILL, signal.SIGSTOP),  # nobody hears them
 }
-"""What is a process's own business; every other signal was sent to the server."""
+"""Signals for the tap itself; all others are meant for the server."""
 STOPS = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
-"""With which a terminal stops a program: where that one is the tap, its server too. They cannot be blocked: its reads would fail."""
+"""Signals with which a terminal stops a program. Blocking them would make reads from the terminal fail."""
 
 
 class Signals:
