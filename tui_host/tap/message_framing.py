@@ -48,7 +48,7 @@ def _length(values: list[bytes], status: int) -> int:
     """The length if all values agree; the header itself passes unchanged. Source: RFC 9110, section 8.6."""
     length, *different = {value.strip(_BLANKS) for value in b",".join(values).split(b",")}
     if different:
-        raise HeadError(status, "two lengths, one of which is wrong")
+        raise HeadError(status, "two different Content-Lengths")
     if not length.isdigit() or len(length) > 18:
-        raise HeadError(status, "a Content-Length that is none")
+        raise HeadError(status, "an invalid Content-Length")
     return int(length)

@@ -36,7 +36,7 @@ _FRAMING = re.compile(_FRAMES, re.IGNORECASE)
 _FOLD_THAT_FRAMES = re.compile(rb"\n[ \t]+(?:" + _FRAMES + rb"[ \t]*:|\r?\Z|\r?\n)", re.IGNORECASE)
 """A folded line that looks like a framing header or a head's end."""
 
-NO_PROXY = "this is no open proxy: the target of a request is a path"
+NO_PROXY = "this is no proxy: the target of a request must be a path"
 _NO_OPTIONS = frozenset[bytes]()
 
 
@@ -96,7 +96,7 @@ def made(name: bytes, value: bytes) -> Field:
 def _in_line(value: bytes) -> bytes:
     """Refuse a value with a line break."""
     if _IN_NO_LINE.search(value):
-        raise HeadError(502, "a line of a head would be several")
+        raise HeadError(502, "a header with a line break")
     return value
 
 
@@ -231,15 +231,15 @@ def read_request(block: bytes) -> RequestHead:
         raise HeadError(400, "not a request of HTTP/1.1")
     fields, end = _fields(block, line.end(), _FIELD)
     if end not in _ENDS:
-        raise HeadError(400, "a line among the headers that is none")
+        raise HeadError(400, "an invalid line among the headers")
     for name, _, lines in fields:
         if lines.count(b"\n") > 1 and (_FRAMING.fullmatch(name) or _FOLD_THAT_FRAMES.search(lines[:-1])):
-            raise HeadError(400, "a folded header that tells how a message is framed")
+            raise HeadError(400, "a folded header that frames the message")
     minor = int(line[3])
     head = RequestHead(method=line[1], target=line[2], minor=minor, fields=fields, line_end=line[4], end=end)
     hosts = len(head.values(b"host"))
     if hosts > 1 or (not hosts and head.minor == 1):
-        raise HeadError(400, "not one Host header")
+        raise HeadError(400, "no Host header, or several")
     if head.method == b"CONNECT":
         raise HeadError(400, NO_PROXY)
     is_path = head.target.startswith(b"/") or (head.target == b"*" and head.method == b"OPTIONS")
@@ -273,7 +273,7 @@ def read_response(block: bytes) -> ResponseHead:
         raise HeadError(502, "the upstream's answer is no response of HTTP/1.1")
     fields, end = _fields(block, line.end(), _LENIENT_FIELD)
     if end not in _ENDS:
-        raise HeadError(502, "the upstream's answer has a line among its headers that is none")
+        raise HeadError(502, "the upstream's answer has an invalid line among its headers")
     return ResponseHead(minor=int(line[1]), status=int(line[2]), line=line[0], fields=fields, end=end)
 
 
@@ -297,7 +297,7 @@ def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
     """
     first = b"%s %s HTTP/1.%d%s" % (head.method, target or head.target, head.minor, head.line_end)
     if _REQUEST_LINE.fullmatch(first) is None:
-        raise HeadError(502, "the target of a request would be none")
+        raise HeadError(502, "an invalid request target")
     return b"".join([first, *[field.line for field in head.fields], head.end])
 
 

@@ -55,13 +55,13 @@ def become(command: tuple[str, ...], closed: Collection[int], tell: Callable[[st
 def _why(command: str, error: OSError | ValueError) -> str:
     """Why a command cannot be started, with a remedy."""
     if not command:
-        return "there is nothing between its quotes (tui-host tap stdio NAME -- COMMAND ARGUMENTS…)"
+        return "the command is empty (tui-host tap stdio NAME -- COMMAND ARGUMENTS…)"
     if not isinstance(error, OSError):
         return str(error)
     if isinstance(error, FileNotFoundError) and "/" not in command:
         return "PATH has no such command (give its whole path: a host that a menu started may have a shorter PATH)"
     if isinstance(error, FileNotFoundError) and os.path.exists(command):  # noqa: PTH110 - pathlib takes long to import
-        return "what its first line names behind #! is not there"
+        return "the interpreter that its first line names behind #! is missing"
     if isinstance(error, PermissionError):
         if "/" in command and os.path.isdir(command):  # noqa: PTH112
             return "it is a folder"
