@@ -112,7 +112,7 @@ class TapStory:
 
         The question comes first where the hosts' names would leave no room: `What is 6 × 5? (the OpenAI SDK for Python: tap llm …)`.
         """
-        names = self.tapped
+        names = self._tapped
         questions = (facts.question for facts in chain.from_iterable(self.facts))
         question = next(filter(None, questions), "")
         hosts = in_words(self.hosts)
@@ -121,7 +121,13 @@ class TapStory:
         return ": ".join(filter(None, (hosts, f"{question} ({names})" if question else names)))
 
     @property
-    def tapped(self) -> str:
+    def label(self) -> str:
+        """What is tapped, and by which hosts it is used, for a line below the story: `tap stdio math (Cline)`."""
+        hosts = in_words(self.hosts)
+        return f"{self._tapped} ({hosts})" if hosts else self._tapped
+
+    @property
+    def _tapped(self) -> str:
         """What is tapped: `tap llm api.deepseek.com, tap stdio math`."""
         named = (_names(tap, facts) for tap, facts in zip(self.taps, self._all_facts, strict=True))
         return ", ".join(dict.fromkeys(chain.from_iterable(named)))

@@ -225,7 +225,7 @@ class SessionsScreen(ChoiceScreen):
     def _choice(self, listed: Listed, moment: str) -> Choice:
         info, story = listed.found.session, listed.story
         here = self._host.sessions.get(info.id)
-        title = story.tapped if story is not None and listed.whole else info.title
+        title = story.label if story is not None and listed.whole else info.title
         return Choice(
             words=mask_of(self._host, self.glyphs).marks(line(title, 200)) or "untitled",
             before=moment,
