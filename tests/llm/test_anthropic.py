@@ -9,13 +9,12 @@ import pytest
 
 from tests.llm.recorded.anthropic import STOP, began, call, closed, finished, more, named, opened, thought, words
 from tests.llm.recorded.asks import PIXEL, answered, user
-from tests.llm.recorded.case import TIME, WEATHER
+from tests.llm.recorded.case import WEATHER
 from tests.llm.recorded.reading import MODEL, events_of, fold_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.anthropic.write import MOST_TOKENS, MOST_TOKENS_THINKING, Anthropic
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.events import CallsLeftOut, PartEnded, Stopped
-from tui_host.llm.fold import MOST_CALLS
+from tui_host.llm.events import PartEnded
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
@@ -276,23 +275,6 @@ def test_counts_that_are_told_again_replace_and_those_that_are_not_stay() -> Non
     assert fold_of("anthropic", began({"input_tokens": 10, "output_tokens": 2})).usage.output_total is None
 
 
-def test_an_answer_that_is_cut_within_a_call_has_a_call_that_is_not_complete() -> None:
-    half = began() + call(0, "a", WEATHER) + call(1, "b", TIME, TIME[1][:9])
-    for body in (half + finished("max_tokens") + STOP, half):
-        first, second = fold_of("anthropic", body).calls
-        assert (first.complete, second.complete) == (True, False)
-
-
-def test_calls_beyond_the_limit_are_left_out_and_told_once() -> None:
-    body = b"".join(call(number, f"c{number}", WEATHER) for number in range(MOST_CALLS + 3))
-
-    found = events_of("anthropic", [body])
-
-    assert [type(event) for event in found].count(CallsLeftOut) == 1
-    fold = fold_of("anthropic", body)
-    assert (len(fold.calls), fold.has_calls_left_out) == (MOST_CALLS, True)
-
-
 @pytest.mark.parametrize(
     "odd",
     [
@@ -343,13 +325,3 @@ def test_a_limit_to_the_spending_does_not_pass() -> None:
 
     assert not error.passes
     assert "spending" in error.remedy
-
-
-def test_an_error_in_the_stream_keeps_what_came() -> None:
-    fault = named({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
-
-    found = events_of("anthropic", [began() + words(0, "so far") + fault])
-
-    assert isinstance(found[-1], Stopped)
-    fold = fold_of("anthropic", began() + words(0, "so far") + fault)
-    assert (fold.text, fold.stop, fold.failure) == ("so far", "failed", "Overloaded")

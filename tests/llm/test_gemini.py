@@ -15,7 +15,7 @@ from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.gemini.write import Gemini
-from tui_host.llm.events import CallArguments, CallsLeftOut, Stopped, Unreadable
+from tui_host.llm.events import CallArguments, Stopped, Unreadable
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.model_request import join
 from tui_host.llm.tool_names import NameTable
@@ -260,15 +260,6 @@ def test_a_list_that_breaks_off_is_cut_and_keeps_what_came() -> None:
     assert (broken.text, broken.unreadable) == (TEXT, 1)
 
 
-@pytest.mark.parametrize("body", [LISTED, b"\xef\xbb\xbf" + LISTED, b" " + LISTED])
-def test_in_a_list_too_each_call_points_at_its_bytes(body: bytes) -> None:
-    first, second = fold_of("gemini", body).calls
-
-    for found, mine in ((first, WEATHER), (second, TIME)):
-        ((start, end),) = found.spans
-        assert json.loads(body[start:end])["functionCall"]["name"] == mine[0]
-
-
 def test_arguments_are_the_model_s_own_bytes() -> None:
     odd = '{ "a" : 1.0,"b":[1e2, 12345678901234567890],"a":2 }'
     body = chunk(part("x"), call(("f", odd)), finish="STOP")
@@ -305,19 +296,6 @@ def test_an_event_of_several_lines_points_at_the_whole_of_it() -> None:
 
     assert [one.call.arguments for one in (first, second)] == [WEATHER[1], TIME[1]]
     assert first.spans == second.spans == ((0, len(lines) - 2),)
-
-
-def test_more_calls_than_are_taken_in_are_told_of_once() -> None:
-    found = events_of("gemini", [chunk(*[call(WEATHER)] * 131, finish="STOP")])
-
-    assert len([one for one in found if isinstance(one, CallsLeftOut)]) == 1
-    assert len(fold_of("gemini", chunk(*[call(WEATHER)] * 131, finish="STOP")).calls) == 128
-
-
-def test_a_call_cut_at_the_token_limit_is_not_complete() -> None:
-    (found,) = fold_of("gemini", chunk(call(WEATHER), finish="MAX_TOKENS")).calls
-
-    assert not found.complete
 
 
 def test_a_call_that_the_provider_could_not_read_is_told_in_its_words() -> None:

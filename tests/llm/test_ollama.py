@@ -14,7 +14,6 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.ollama.write import Ollama
 from tui_host.llm.events import CallArguments, Unreadable
-from tui_host.llm.fold import MOST_CALLS
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult
 from tui_host.llm.model_request import join
 from tui_host.llm.request_writing import UNREADABLE
@@ -156,14 +155,6 @@ def test_thinking_by_another_name_is_thinking_all_the_same() -> None:
     fold = fold_of("ollama", said(b'"content": "", "reasoning_content": "hm"') + words("so") + done())
 
     assert (fold.thinking, fold.text) == ("hm", "so")
-
-
-def test_calls_beyond_the_limit_are_left_out_and_told() -> None:
-    body = asked(*([("", WEATHER)] * (MOST_CALLS + 3))) + done()
-
-    fold = fold_of("ollama", body)
-
-    assert (len(fold.calls), fold.has_calls_left_out) == (MOST_CALLS, True)
 
 
 @pytest.mark.parametrize(

@@ -94,39 +94,6 @@ CASES: dict[str, Ask] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_request_is_these_bytes(name: str) -> None:
-    request = OpenAI().write(CASES[name], TARGET)
-
-    assert request.body == (GOLDEN / f"{name}.json").read_bytes().rstrip(b"\n")
-    assert request.path == "chat/completions"
-    assert request.headers == (("Content-Type", "application/json"), ("Accept", "application/json"))
-
-
-def test_the_next_step_begins_with_all_the_bytes_of_the_one_before() -> None:
-    first = OpenAI().write(Ask(model="m", messages=(user("6 × 5?"),), tools=TOOLS), TARGET).body
-    more = (
-        user("6 × 5?"),
-        assistant(MULTIPLY),
-        Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),)),
-    )
-
-    second = OpenAI().write(Ask(model="m", messages=more, tools=TOOLS), TARGET).body
-
-    assert second.startswith(first.removesuffix(b"]}"))
-
-
-def test_arguments_go_back_as_the_model_wrote_them() -> None:
-    odd = ToolCall(id="c", wire_id="w", name="t", arguments='{"a" : 1.0, "é":"\\u4e2d"}')
-
-    message = messages_of(user("x"), assistant(odd))[1]
-
-    assert message["tool_calls"] == [
-        {"id": "w", "type": "function", "function": {"name": "t", "arguments": odd.arguments}}
-    ]
-    assert message["content"] is None
-
-
 def test_ids_that_are_missing_repeated_or_too_long_are_made_fit() -> None:
     calls = [
         ToolCall(id="t1c0", wire_id="", name="t", arguments="{}"),

@@ -93,8 +93,8 @@ def test_no_call_of_a_log_is_given_a_frame_that_fits_a_clock_which_is_off(
     ("off", "words"),
     [
         (0.0, []),
-        (3600.0, ["The servers' times are taken to be 3,600 s later than the model's: so their calls fit, if it was one run."]),
-        (-3625.0, ["The servers' times are taken to be 3,625 s earlier than the model's: so their calls fit, if it was one run."]),
+        (3600.0, ["The servers' times are taken to be 3,600 s later than the model's, so that the calls fit, if it was one run."]),
+        (-3625.0, ["The servers' times are taken to be 3,625 s earlier than the model's, so that the calls fit, if it was one run."]),
         (864_000.0, []),
     ],
 )  # fmt: skip

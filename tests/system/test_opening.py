@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.captured import ASK, CHAT, TELL
+from tests.opening.captured import ASK, CHAT, TELL
 from tests.system.terminal import ROOT, Terminal, environment_of, program
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "session.jsonl"

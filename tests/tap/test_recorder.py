@@ -224,28 +224,7 @@ end(tap)
     assert data(found, "in").splitlines() == lines
 
 
-def test_what_a_person_is_to_be_told_and_is_on_its_way_as_the_tap_ends_is_told(tmp_path: Path) -> None:
-    script = r"""
-def work(ends):
-    while channel_write.BYE not in os.read(ends.lifeline, 64):
-        pass
-    os.write(ends.notices, channel_write.HOPEFUL + b"".join(b"%d\n" % number for number in range(500)))
-
-tap = RecorderProcess(work, tell, None)
-class Slow(ChannelWriter):
-    def close(self):
-        super().close()
-        until(lambda: not tap._process)
-recorder_process.ChannelWriter = Slow
-tap.writer()
-end(tap)
-"""
-    told, later = run(script, tmp_path)
-    assert told == []
-    assert later == [str(number) for number in range(500)]
-
-
-@pytest.mark.parametrize("case", ["killed", "goes on"])
+@pytest.mark.parametrize("case", ["killed", pytest.param("goes on", marks=pytest.mark.exhaustive)])
 def test_what_found_no_room_while_nobody_recorded_is_told(tmp_path: Path, case: str) -> None:
     script = """
 os.environ["TMPDIR"] = str(folder / "missing")
@@ -301,7 +280,9 @@ def test_only_time_in_which_the_relay_itself_ran_counts_as_a_standstill(
     assert len(said) == told
 
 
-@pytest.mark.parametrize("case", ["stopped", "stopped while nothing waits", "database hangs"])
+@pytest.mark.parametrize(
+    "case", ["stopped", "database hangs", pytest.param("stopped while nothing waits", marks=pytest.mark.exhaustive)]
+)
 def test_a_recorder_that_stands_still_is_told_once_something_waits_for_long(tmp_path: Path, case: str) -> None:
     script = """
 recorder_process.LOOK_SECONDS = recorder_watch.LOOK_SECONDS = 0.1

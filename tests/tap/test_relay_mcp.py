@@ -263,22 +263,6 @@ async def test_what_a_login_is_made_of_goes_through_and_is_not_kept() -> None:
     ]
 
 
-async def test_a_login_is_one_also_where_a_stream_has_announced_its_place_for_messages() -> None:
-    async def script(stream: Kept) -> None:
-        asked = await stream.head()
-        if asked.startswith(b"GET"):
-            await stream.send(STREAM + b"\r\nevent: endpoint\ndata: /token\n\n")
-        else:
-            await stream.send(answer(b'{"access_token": "abcdef"}'))
-
-    async with peer(script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
-        await relay.ask(GET % (b"/sse", relay.host))
-        await relay.ask(request(relay.host, target=b"/token", body=b"code=ghijkl"))
-    kept = b"".join(record.draft.data for record in relay.records())
-    assert b"ghijkl" not in kept
-    assert b"abcdef" not in kept
-
-
 async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
     sessions = iter((b"one", b"two"))
 
@@ -358,30 +342,3 @@ async def test_a_stream_whose_end_is_that_of_its_connection_passes_with_the_head
     async with peer(script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
         with anyio.fail_after(20):
             assert await relay.ask(GET % (b"/sse", relay.host)) == head + events
-
-
-@pytest.mark.parametrize("versions", [(b"1.0", b"1.1"), (b"1.1", b"1.0"), (b"1.1", b"1.1")])
-async def test_what_is_not_as_long_as_it_was_comes_in_chunks_but_where_one_side_speaks_http_1_0(
-    versions: tuple[bytes, bytes],
-) -> None:
-    asking, answering = versions
-    events = b"event: endpoint\ndata: %s/m\n\n"
-
-    async def script(stream: Kept) -> None:
-        origin = origin_of(await stream.head())
-        head = STREAM.replace(b"1.1", answering) + b"Connection:keep-alive\r\ncontent-length:%d\r\nX-Last:1 \r\n\r\n"
-        await stream.send(head % len(events % origin) + events % origin)
-
-    async with peer(script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
-        asked = (GET % (b"/sse", relay.host)).replace(b"HTTP/1.1", b"HTTP/" + asking)
-        with anyio.fail_after(20):
-            answered = await relay.ask(asked.replace(b"Connection: close", b"Connection: keep-alive"))
-    led = events % relay.origin.encode()
-    if b"1.0" in versions:
-        wanted = STREAM.replace(b"1.1", answering) + b"X-Last:1 \r\nConnection: close\r\n\r\n" + led
-        assert answered == wanted
-    else:
-        (passed,) = exchanges_in(request(b"x"), answered)
-        assert passed.response is not None
-        assert passed.response.body == led
-        assert answered.startswith(STREAM + b"Connection:keep-alive\r\nX-Last:1 \r\nTransfer-Encoding: chunked\r\n\r\n")

@@ -12,7 +12,6 @@ from anyio.streams.tls import TLSStream
 from tests.llm.test_model_reach import certificate
 from tests.ports import unused_port
 from tests.tap.relaying import Kept, answer, peer, relaying, request
-from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.tap.http.upstream import upstream_of
 
@@ -90,10 +89,6 @@ async def test_where_an_upstream_does_not_encrypt_the_url_that_may_be_meant_is_n
     assert b"does not answer in TLS: " in answered
     assert b"write --upstream %s/" % up.origin.encode() in answered
     assert b"Operation not permitted" not in answered
-
-
-def test_the_number_of_an_error_of_tls_is_none_of_the_system() -> None:
-    assert words_of(ssl.SSLError(1, "[SSL] record layer failure")) == "SSLError: [SSL] record layer failure"
 
 
 async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:

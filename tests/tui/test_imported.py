@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.captured import ASK, CHAT, TELL
 from tests.capture.drafts import WAIT
 from tests.infer.kept import keep_story
+from tests.opening.captured import ASK, CHAT, TELL
 from tests.tui.app_running import MATH, WIDE, Running, running
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.record import Direction, Draft, Place, Record

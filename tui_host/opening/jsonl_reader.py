@@ -20,24 +20,24 @@ from tui_host.capture.record import Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.wall_clock import WallClock
 from tui_host.errors import JSON, TuiHostError
-from tui_host.opening.drafts import MOST, File, Moment, Notes, Progress, Seen, unreadable
+from tui_host.opening.import_types import VALUE_LIMIT, File, Moment, Notes, Progress, TimedDraft, unreadable
 
-LINE_MOST = 256 << 20
+LINE_LIMIT = 256 << 20
 """Bytes of a line: a body of the largest size that is kept, as text and in base64."""
-_HEAD_MOST = 1 << 20
+_HEAD_LIMIT = 1 << 20
 _FIRST = b'{"tui_host"'
 _NEXT = b"\n" + _FIRST
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _CAPTURE = re.compile(rb'\{"capture":"([A-Za-z0-9._-]{1,100})","seq":')
 _PREAMBLE = b',"preamble":true}'
-_SEQ_MOST = 1 << 40
-_NUMBER_MOST = 1 << 62
+_SEQ_LIMIT = 1 << 40
+_NUMBER_LIMIT = 1 << 62
 _SOURCES = ("chat", "ask", "tap", "import")
 
 
 def recognise(file: File) -> bool:
     """Whether its first line is a session's: an object with that member, whatever else has it in its values."""
-    end = file.data.find(b"\n", 0, _HEAD_MOST)
+    end = file.data.find(b"\n", 0, _HEAD_LIMIT)
     line = file.data[: max(end, 0) or 1 << 16]
     try:
         return b'"tui_host"' in line and any(key == b"tui_host" for key, _ in members(line, 0))
@@ -75,18 +75,17 @@ def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
         raise unreadable(file, f"this is not a session's line: {clean(in_words(error))}", f"line {number}") from error
 
 
-def is_cut(file: File) -> bool:
-    """Whether its last line breaks off, as when a tap that wrote it was killed: it is read up to there."""
-    return _end(file.data) < len(file.data)
-
-
-def halves(file: File) -> int:
-    """How many lines break off before a session's line: a tap was killed, and the next went on in the file. They are left out."""
-    found, at = 0, file.data.find(_NEXT)
+def broken_lines(file: File) -> Iterator[str]:
+    """Sentences on the lines that break off, as when a tap that wrote them was killed: they are left out."""
+    if _end(file.data) < len(file.data):
+        yield f"{file.name} ends within a line: it is read up to there."
+    count, at = 0, file.data.find(_NEXT)
     while at >= 0:
-        found += _is_half(file.data, file.data.rfind(b"\n", 0, at) + 1, at)
+        count += _is_half(file.data, file.data.rfind(b"\n", 0, at) + 1, at)
         at = file.data.find(_NEXT, at + 1)
-    return found
+    if count:
+        lines = "a line" if count == 1 else f"{count:,} lines"
+        yield f"{file.name} has {lines} broken off before another session begins: left out."
 
 
 class Taps:
@@ -104,7 +103,7 @@ class Taps:
         self._clock = WallClock()
         self._read: set[tuple[str, int]] = set()
 
-    def read(self, file: File) -> Iterator[Seen]:
+    def read(self, file: File) -> Iterator[TimedDraft]:
         """What a file has.
 
         Raises:
@@ -115,8 +114,8 @@ class Taps:
                 raise unreadable(file, "a session that is no tap's is read alone, one file at a time")
         return self._seen(file)
 
-    def _seen(self, file: File) -> Iterator[Seen]:
-        by_capture: dict[str, list[Seen]] = {}
+    def _seen(self, file: File) -> Iterator[TimedDraft]:
+        by_capture: dict[str, list[TimedDraft]] = {}
         for record, _ in records(file, "", self._notes.progress):
             if record.draft.kind == "link":
                 continue  # found anew: what it names has other names here
@@ -126,13 +125,13 @@ class Taps:
                 if len(self._read) == size:
                     continue  # a session's export, and its tap's own log
             seen = self._of(record)
-            if len(file.data) > MOST:  # that much is not held in memory, nor joined
+            if len(file.data) > VALUE_LIMIT:  # that much is not held in memory, nor joined
                 yield seen
             else:  # nothing is given before all is read: what one tap wrote last may be before what another wrote first
                 by_capture.setdefault(record.capture, []).append(seen)
         yield from merge(*by_capture.values(), key=lambda seen: seen.at.ns)
 
-    def _of(self, record: Record) -> Seen:
+    def _of(self, record: Record) -> TimedDraft:
         capture, draft = record.capture, record.draft
         exchange, connection = draft.exchange, draft.connection
         if exchange is not None:
@@ -142,7 +141,7 @@ class Taps:
             key = capture, f"connection {connection}"
             connection = self._ids.get(key) or self._ids.setdefault(key, self._notes.new_connection(draft.peer))
         at = Moment(self._clock.at_ns(record), is_told=record.mono_ns is not None)
-        return Seen(at, replace(draft, exchange=exchange, connection=connection))
+        return TimedDraft(at, replace(draft, exchange=exchange, connection=connection))
 
 
 def captures_of(file: File, progress: Progress) -> Sequence[str]:
@@ -194,8 +193,8 @@ def _record_lines(file: File, progress: Progress) -> Iterator[tuple[int, bytes]]
 
 def _record_of(file: File, number: int, line: bytes, session: str) -> tuple[Record, bool]:
     try:
-        if len(line) > LINE_MOST:
-            raise ValueError(f"it is longer than {LINE_MOST >> 20} MiB")  # noqa: TRY301 - told below, with the line
+        if len(line) > LINE_LIMIT:
+            raise ValueError(f"it is longer than {LINE_LIMIT >> 20} MiB")  # noqa: TRY301 - told below, with the line
         record, is_preamble = parse(line, session=session)
         _check(record)
     except (TuiHostError, ValueError, RecursionError) as error:
@@ -211,7 +210,7 @@ def _lines(data: Data) -> Iterator[tuple[int, bytes]]:
         end = last if end < 0 else end
         number += 1
         if data[end : end + len(_NEXT)] != _NEXT or not _is_half(data, at, end):
-            yield number, data[at : min(end, at + LINE_MOST + 1)]
+            yield number, data[at : min(end, at + LINE_LIMIT + 1)]
         at = end + 1
 
 
@@ -223,7 +222,7 @@ def _end(data: Data) -> int:
 
 def _is_half(data: Data, begin: int, end: int) -> bool:
     """Whether a line breaks off."""
-    if end - begin <= LINE_MOST and data[begin:end].strip():
+    if end - begin <= LINE_LIMIT and data[begin:end].strip():
         try:
             json.loads(data[begin:end])
         except RecursionError:
@@ -239,9 +238,9 @@ def _check(record: Record) -> None:
     numbers = (record.time_ns, record.mono_ns or 0, place.turn or 0, place.step or 0)
     if not _NAME.fullmatch(record.capture):
         raise ValueError("the capture's id is none")
-    if not 0 < record.seq < _SEQ_MOST:
+    if not 0 < record.seq < _SEQ_LIMIT:
         raise ValueError("seq is no number from 1 on")
-    if not all(0 <= number < _NUMBER_MOST for number in numbers):
+    if not all(0 <= number < _NUMBER_LIMIT for number in numbers):
         raise ValueError("a number is out of range")
 
 
@@ -251,7 +250,7 @@ def _session(value: Mapping[str, JSON]) -> SessionInfo:
         raise ValueError("the session's id is none")
     if source not in _SOURCES:
         raise ValueError("source is none that is known")
-    if not isinstance(turns, int) or not 0 <= turns < _NUMBER_MOST:
+    if not isinstance(turns, int) or not 0 <= turns < _NUMBER_LIMIT:
         raise ValueError("turns is no number")
     return SessionInfo(
         id=identity,
@@ -275,6 +274,6 @@ def _text(value: Mapping[str, JSON], name: str) -> str:
 
 def _time_ns(value: Mapping[str, JSON], name: str) -> int:
     told_ns = read_time(value, name)
-    if not 0 <= told_ns < _NUMBER_MOST:
+    if not 0 <= told_ns < _NUMBER_LIMIT:
         raise ValueError("a time is out of range")
     return told_ns

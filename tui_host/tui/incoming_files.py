@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tui_host.errors import SettingsError, StoreError, TuiHostError
-from tui_host.opening.import_process import COMMAND, Reached, question, reached
+from tui_host.opening.import_process import COMMAND, ImportState, import_state, request_line
 from tui_host.settings.secrets import listed_environment
 from tui_host.tui.sources import ARRIVING
 from tui_host.tui.widgets.first_frame import reading_words
@@ -50,7 +50,7 @@ class Incoming:
         self.broken: TuiHostError | None = None
         self._id = ""
         self._names = " and ".join(path.name or str(path) for path in paths)
-        self._question = question(paths, database, settings)
+        self._question = request_line(paths, database, settings)
         self._environment = listed_environment(settings.environment)
         for path in paths:
             if str(path) == "-":
@@ -125,7 +125,7 @@ class Incoming:
             finally:
                 process.kill()  # who waits for its next word hears that there is none
 
-    async def _read(self, process: subprocess.Popen[bytes], app: TuiHost) -> Reached:
+    async def _read(self, process: subprocess.Popen[bytes], app: TuiHost) -> ImportState:
         """Show what comes of it; what it said last, once all is there."""
         from tui_host.tui.sources.imported import ArrivingSource
 
@@ -134,7 +134,7 @@ class Incoming:
             stdin.write(self._question)
             stdin.flush()
         first = app.session
-        while not (so_far := reached(await asyncio.to_thread(stdout.readline))).is_whole:
+        while not (so_far := import_state(await asyncio.to_thread(stdout.readline))).is_whole:
             if so_far.id:
                 self._id = so_far.id
                 await self._show(so_far.id, app, first)
@@ -197,7 +197,7 @@ class Incoming:
                 told.add(note)
 
 
-def _words(so_far: Reached) -> str:
+def _words(so_far: ImportState) -> str:
     share = min(100 * so_far.done // max(so_far.expected, 1), 100)
     return f"{share} % · {so_far.records:,} record{'s' * (so_far.records != 1)}"
 

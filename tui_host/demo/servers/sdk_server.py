@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import TypeAlias
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -11,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from tui_host.demo.servers.bundled import BundledResource, BundledServer, BundledTool, ToolFailed, object_schema
 
+_Context: TypeAlias = ServerRequestContext[dict[str, object]]
 _READS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
@@ -40,15 +42,11 @@ class _Handlers:
     def __init__(self, bundled: BundledServer) -> None:
         self._bundled = bundled
 
-    async def list_tools(
-        self, context: ServerRequestContext[dict[str, object]], params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    async def list_tools(self, context: _Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         del context, params
         return types.ListToolsResult(tools=[_as_tool(tool) for tool in self._bundled.tools])
 
-    async def call_tool(
-        self, context: ServerRequestContext[dict[str, object]], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    async def call_tool(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         del context
         tool = next((tool for tool in self._bundled.tools if tool.name == params.name), None)
         if tool is None:
@@ -63,7 +61,7 @@ class _Handlers:
         )
 
     async def list_resources(
-        self, context: ServerRequestContext[dict[str, object]], params: types.PaginatedRequestParams | None
+        self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         del context, params
         return types.ListResourcesResult(
@@ -80,14 +78,14 @@ class _Handlers:
         )
 
     async def list_templates(
-        self, context: ServerRequestContext[dict[str, object]], params: types.PaginatedRequestParams | None
+        self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """None: but who offers resources is asked for templates too."""
         del context, params
         return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def read_resource(
-        self, context: ServerRequestContext[dict[str, object]], params: types.ReadResourceRequestParams
+        self, context: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         del context
         for resource in self._bundled.resources:
@@ -96,7 +94,7 @@ class _Handlers:
         raise MCPError(code=types.INVALID_PARAMS, message=f"unknown resource {params.uri!s:.200}")
 
     async def list_prompts(
-        self, context: ServerRequestContext[dict[str, object]], params: types.PaginatedRequestParams | None
+        self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         del context, params
         return types.ListPromptsResult(
@@ -113,9 +111,7 @@ class _Handlers:
             ]
         )
 
-    async def get_prompt(
-        self, context: ServerRequestContext[dict[str, object]], params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
+    async def get_prompt(self, context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         del context
         prompt = next((prompt for prompt in self._bundled.prompts if prompt.name == params.name), None)
         if prompt is None:

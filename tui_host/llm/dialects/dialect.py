@@ -8,6 +8,7 @@ from typing import Protocol
 
 from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON, ModelError
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.messages import Ask
 from tui_host.llm.outline import Outline
@@ -152,6 +153,14 @@ class Dialect(Protocol):
             body: The exact bytes, ours or another host's.
             names: What each tool's name stands for (server, tool), to say where things come from.
         """
+        ...
+
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Whether a JSON object can be the body of a request, its address unknown."""
+        ...
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """What a JSON object is of an answer, its address unknown; None if it is nothing of one."""
         ...
 
     def models(self, body: bytes) -> tuple[str, ...]:

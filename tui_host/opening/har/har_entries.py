@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.scan import BrokenError, Data, after_space, elements, members, value_end
-from tui_host.opening.drafts import LATER, LATEST_NS, File, Moment, Notes, line_of, read_value, unreadable
 from tui_host.opening.har.har_messages import text_of
+from tui_host.opening.import_types import LATEST_NS, TOO_LATE, File, Moment, Notes, line_of, read_value, unreadable
 
 _STARTED = re.compile(rb'"startedDateTime"\s*:\s*"([^"\\]{1,40})"')
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -63,7 +63,7 @@ def _entries(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
             started = _STARTED.search(data, start, end)
             told_ns = None if started is None else _time_ns(started[1].decode("ascii", "replace"))
             if told_ns is not None and told_ns > LATEST_NS:
-                notes.leave_out(LATER, file.name, lambda start=start: f"line {line_of(data, start)}, byte {start}")
+                notes.leave_out(TOO_LATE, file.name, lambda start=start: f"line {line_of(data, start)}, byte {start}")
                 told_ns = None
             at = Moment(at.ns, is_told=False) if told_ns is None else Moment(told_ns)
             yield at, start, end
@@ -71,7 +71,9 @@ def _entries(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
         where = f"line {line_of(data, error.at)}, byte {error.at}"
         if not count:
             raise unreadable(file, f"this HTTP archive is broken: {error}", where) from error
-        notes.told.append(f"{file.name}, {where}: this HTTP archive is broken ({error}): what stands before is read.")
+        notes.messages.append(
+            f"{file.name}, {where}: this HTTP archive is broken ({error}): what stands before is read."
+        )
 
 
 def _member(data: Data, at: int | None, name: bytes) -> int | None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tui_host.capture.json.narrowing import items, mapping, short
 from tui_host.capture.record import value_of
 from tui_host.errors import JSON
-from tui_host.opening.drafts import LATEST_NS
+from tui_host.opening.import_types import LATEST_NS
 
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 _BEYOND = 1 << 64

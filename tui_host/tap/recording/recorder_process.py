@@ -14,7 +14,7 @@ import stat
 import threading
 import time
 
-from tui_host.tap.descriptors import READ_BYTES, write
+from tui_host.tap.descriptors import read, write
 from tui_host.tap.recording.channel_write import BYE, DOUBTFUL, HOPEFUL, TAKEN, ChannelWriter
 from tui_host.tap.recording.journal import ROOM, Journal
 from tui_host.tap.recording.log_file import open_log
@@ -271,7 +271,7 @@ class RecorderProcess:
         notices.register(descriptor, select.POLLIN)
         if not notices.poll(0):
             return None
-        chunk = os.read(descriptor, READ_BYTES)
+        chunk = read(descriptor)  # empty too where it was closed, since nothing is relayed after all
         *lines, self._line = (self._line + chunk).split(b"\n")
         if not chunk and self._line:  # the recorder was killed within a line
             lines, self._line = [self._line], b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from typing import Literal, TypeAlias, assert_never
 
 Operator: TypeAlias = Literal["+", "-", "*", "/"]
 
-_OPERATORS: dict[str, Operator] = {"+": "+", "-": "-", "*": "*", "/": "/"}
+_OPERATORS: dict[type[ast.operator], Operator] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
 _LONGEST = 300
 _MOST_OPERATIONS = 40
 _CONTEXT = Context(prec=40, Emax=10_000, Emin=-10_000)
@@ -39,7 +41,6 @@ _WORDS = tuple(
     )
 )
 _RUN = re.compile(r"[-+*/^().\d\s]+")
-_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?|\.\d+)|([-+*/^()]))")
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{2,4}")
 
 
@@ -79,9 +80,10 @@ def parse(text: str) -> Expression | None:
     text = text.strip().rstrip(".").strip()
     if len(text) > _LONGEST or _DATE.fullmatch(text):
         return None
+    plain = _LEADING_ZEROS.sub("", " ".join(text.split())).replace("^", "**")
     try:
-        return _Parser(text).whole()
-    except _NoExpressionError:
+        return _Converter(plain).convert(ast.parse(plain, mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, _NoExpressionError):
         return None
 
 
@@ -143,64 +145,33 @@ class _NoExpressionError(Exception):
     """The text is no expression."""
 
 
-class _Parser:
-    """Recursive descent: sums of products of powers. The length of the text bounds the depth."""
+class _Converter:
+    """Turns Python's tree of an expression into ours. Numbers are read from the text, to keep their digits."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = list(self._split(text))
-        self._position = 0
+        self._text = text
         self._operations = 0
 
-    def whole(self) -> Expression:
-        tree = self._sum()
-        if self._position != len(self._tokens):
-            raise _NoExpressionError
-        return tree
-
-    @staticmethod
-    def _split(text: str) -> Iterator[str]:
-        position = 0
-        while position < len(text):
-            match = _TOKEN.match(text, position)
-            if match is None:
+    def convert(self, node: ast.expr) -> Expression:
+        match node:
+            case ast.Constant():
+                return Number(value=Decimal(self._text[node.col_offset : node.end_col_offset]))
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.convert(operand)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                inner = self.convert(operand)
+                if isinstance(inner, Number):
+                    return Number(value=-inner.value)
+                return self._operation("-", Number(value=Decimal(0)), inner)
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return self._power(self.convert(left), self.convert(right))
+            case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
+                return self._operation(_OPERATORS[type(operator)], self.convert(left), self.convert(right))
+            case _:
                 raise _NoExpressionError
-            yield match[1] or match[2]
-            position = match.end()
 
-    def _next(self, signs: str) -> str:
-        if self._position < len(self._tokens) and self._tokens[self._position] in signs:
-            self._position += 1
-            return self._tokens[self._position - 1]
-        return ""
-
-    def _sum(self) -> Expression:
-        tree = self._product()
-        while sign := self._next("+-"):
-            tree = self._operation(sign, tree, self._product())
-        return tree
-
-    def _product(self) -> Expression:
-        tree = self._signed()
-        while sign := self._next("*/"):
-            tree = self._operation(sign, tree, self._signed())
-        return tree
-
-    def _signed(self) -> Expression:
-        if self._next("+"):
-            return self._signed()
-        if not self._next("-"):
-            return self._power()
-        inner = self._signed()
-        if isinstance(inner, Number):
-            return Number(value=-inner.value)
-        return self._operation("-", Number(value=Decimal(0)), inner)
-
-    def _power(self) -> Expression:
-        base = self._atom()
-        if not self._next("^"):
-            return base
-        exponent = self._signed()
-        # No tool raises to a power: a small whole one is as many multiplications.
+    def _power(self, base: Expression, exponent: Expression) -> Expression:
+        # No tool raises to a power: a small whole exponent becomes as many multiplications.
         if not isinstance(exponent, Number) or exponent.value not in range(1, 11):
             raise _NoExpressionError
         tree = base
@@ -210,19 +181,8 @@ class _Parser:
             tree = self._operation("*", tree, base)
         return tree
 
-    def _atom(self) -> Expression:
-        if self._next("("):
-            tree = self._sum()
-            if not self._next(")"):
-                raise _NoExpressionError
-            return tree
-        if self._position == len(self._tokens) or not self._tokens[self._position][-1].isdigit():
-            raise _NoExpressionError
-        self._position += 1
-        return Number(value=Decimal(self._tokens[self._position - 1]))
-
-    def _operation(self, sign: str, left: Expression, right: Expression) -> Operation:
+    def _operation(self, operator: Operator, left: Expression, right: Expression) -> Operation:
         self._operations += 1
         if self._operations > _MOST_OPERATIONS:
             raise _NoExpressionError
-        return Operation(operator=_OPERATORS[sign], left=left, right=right)
+        return Operation(operator=operator, left=left, right=right)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from tui_host.capture.json.narrowing import items, mapping, said
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
 from tui_host.llm.dialects.anthropic.outline import outline_of
 from tui_host.llm.dialects.anthropic.read import AnthropicReading
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, chat_messages, error_object, text_member
 from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
@@ -86,6 +88,31 @@ class Anthropic:
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
+
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Certain where a member or a block of this API alone is there; possible for two roles and a limit of tokens."""
+        messages = chat_messages(body)
+        if not messages:
+            return 0
+        tools = [mapping(tool) for tool in items(body.get("tools"))]
+        kinds = {said(mapping(block).get("type")) for message in messages for block in items(message.get("content"))}
+        if any("input_schema" in tool for tool in tools) or kinds & {"tool_use", "tool_result", "thinking"}:
+            return 2
+        if "max_tokens" not in body:
+            return 0
+        if body.keys() & {"system", "anthropic_version", "stop_sequences", "thinking", "top_k"}:
+            return 2
+        return 1 if not tools and {said(message.get("role")) for message in messages} <= {"user", "assistant"} else 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """A message, one event of its stream, or an error."""
+        kind = text_member(body, "type")
+        if kind.startswith(("message_", "content_block_")):
+            ends = kind == "message_stop"
+            return AnswerPart(is_event=True, begins=kind == "message_start", ends=ends, is_empty=ends)
+        if kind == "message" and body.get("role") == "assistant":
+            return AnswerPart(stream=text_member(body, "id"))
+        return AnswerPart(ends=True) if kind == "error" and error_object(body) else None
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """The names in a list of models, in the provider's order."""

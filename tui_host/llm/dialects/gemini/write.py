@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, are_objects, error_object, first_object, text_member
 from tui_host.llm.dialects.dialect import Target, WireRequest
 from tui_host.llm.dialects.gemini.outline import outline_of
 from tui_host.llm.dialects.gemini.read import GeminiReading
@@ -125,6 +127,21 @@ class Gemini:
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
+
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Certain where there are contents."""
+        return 2 if are_objects(body.get("contents")) and "jsonrpc" not in body else 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """A response, whole or one of a stream (both look the same), or an error."""
+        if "candidates" not in body and "usageMetadata" not in body:
+            return AnswerPart() if {"code", "status"} <= error_object(body).keys() else None
+        candidate = first_object(body.get("candidates"))
+        return AnswerPart(
+            stream=text_member(body, "responseId"),
+            ends=bool(candidate.get("finishReason")),
+            is_empty=not mapping(candidate.get("content")).get("parts"),
+        )
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """Return the names of the models for generating content, without their prefixes."""

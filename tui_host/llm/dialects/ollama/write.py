@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, chat_messages
 from tui_host.llm.dialects.dialect import Target, Window, WireRequest, names_in
 from tui_host.llm.dialects.ollama.outline import outline_of
 from tui_host.llm.dialects.ollama.read import OllamaReading
@@ -90,6 +92,23 @@ class Ollama:
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
+
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Certain where a member of this API alone is there, or the arguments of a call are an object; else possible."""
+        messages = chat_messages(body)
+        calls = (mapping(mapping(call).get("function")) for each in messages for call in items(each.get("tool_calls")))
+        is_own = bool(body.keys() & {"options", "keep_alive", "think", "format", "raw"})
+        if messages and (is_own or any(isinstance(call.get("arguments"), Mapping) for call in calls)):
+            return 2
+        return 1 if messages else 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """A line of an answer; the whole answer is one line, too."""
+        message = body.get("message")
+        if "done" not in body or not isinstance(message, Mapping):
+            return None
+        says = any(message.get(name) for name in ("content", "thinking", "tool_calls"))
+        return AnswerPart(is_event=True, ends=body["done"] is True, is_empty=not says)
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """Return the names of the pulled models."""

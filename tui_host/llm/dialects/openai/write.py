@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, chat_messages, error_object, first_object, text_member
 from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
 from tui_host.llm.dialects.openai.outline import outline_of
 from tui_host.llm.dialects.openai.read import ECHOED, OpenAIReading
@@ -80,6 +82,26 @@ class OpenAI:
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
+
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Possible for any list of messages: Ollama and Anthropic take the same where neither has a member of its own."""
+        return 1 if chat_messages(body) else 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """A completion, a chunk of one, or an error."""
+        if "choices" not in body or "messages" in body:
+            error = error_object(body)
+            return AnswerPart() if error.keys() & {"type", "code", "param"} and "status" not in error else None
+        choice = first_object(body["choices"], index="index")
+        delta = mapping(choice.get("delta"))
+        return AnswerPart(
+            is_event=body.get("object") == "chat.completion.chunk" or "delta" in choice or not choice,
+            stream=text_member(body, "id"),
+            ends=bool(choice.get("finish_reason")),
+            is_empty="message" not in choice
+            and not choice.get("text")
+            and not any(value for name, value in delta.items() if name != "role"),
+        )
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """The names in a list of models, in the provider's order."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, are_objects, text_member
 from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
 from tui_host.llm.dialects.openai_responses.outline import outline_of
 from tui_host.llm.dialects.openai_responses.read import ResponsesReading
@@ -80,6 +81,20 @@ class OpenAIResponses:
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
+
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Certain where a model and an input stand beside each other."""
+        asked = body.get("input")
+        is_asked = "model" in body and "jsonrpc" not in body and (isinstance(asked, str) or are_objects(asked))
+        return 2 if is_asked else 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """A response, or one of its events."""
+        kind = text_member(body, "type")
+        if not kind.startswith("response."):
+            return AnswerPart(stream=text_member(body, "id")) if body.get("object") == "response" else None
+        ends = kind in {"response.completed", "response.failed", "response.incomplete"}
+        return AnswerPart(is_event=True, begins=kind == "response.created", ends=ends, is_empty=ends)
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """The names in a list of models, in the provider's order."""
