@@ -1,4 +1,4 @@
-"""The command `sessions`: list, show, export, join, part and delete what was recorded."""
+"""The command `sessions`: list, show, export, import, join, part, delete and prune sessions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
 
 @contextmanager
 def _opened(path: Path, settings: Settings, *, write: bool) -> Generator[Store | None]:
-    """The store, None where there is none yet: looking at it makes none."""
+    """Open the store; give None if none exists, without making a store."""
     if not path.exists():
         yield None
         return
@@ -114,7 +114,7 @@ def _row(listed: Listed, indent: str = "") -> tuple[str, ...]:
 
 
 def _tapped(line: Listed) -> dict[str, JSON]:
-    """Give the members that only stories of taps have."""
+    """Return the members of `list --json` for stories of taps; none for other sessions."""
     story = line.story
     if story is None:
         return {}
@@ -153,16 +153,16 @@ def _read(text: str) -> JSON:
 
 
 def _chosen(store: Store, arguments: Arguments) -> tuple[Listed, Exported]:
-    """Find what is named; a story or a tap comes with its calls joined."""
-    found = Stories(store).find(arguments.words[0])
-    if not isinstance(found, TapStory):
-        return Listed(info=found), store
-    whole = Whole(store, found, store.redactor.text)
-    return replace(story_line(found, passed(store)), info=whole.info), whole
+    """Find the named session, and the source of its items and records."""
+    named = Stories(store).find(arguments.words[0])
+    if not isinstance(named, TapStory):
+        return Listed(info=named), store
+    whole = Whole(store, named, store.redactor.text)
+    return replace(story_line(named, passed(store)), info=whole.info), whole
 
 
 def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
-    """One item of the chat as plain lines."""
+    """Give an item of the chat as plain lines."""
     match item.get("item"):
         case "user":
             yield f"{user}: {item.get('text')}"
@@ -203,7 +203,7 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
-    """Bring in what others captured, or what another tui-host exported."""
+    """Import files of other programs, or exports of tui-host."""
     from tui_host.opening.importing import import_files
 
     store = Store.open(path)
@@ -223,7 +223,7 @@ def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
 
 
 def _link(store: Store, arguments: Arguments) -> None:
-    """Join two stories, or part a tap from its story, and tell what the story consists of then."""
+    """Join two stories, or part a tap from a story, and print the resulting story's taps."""
     stories = Stories(store)
     story = stories.join(*arguments.words) if arguments.action == "join" else stories.part(*arguments.words)
     taps = [tap.id for tap in story.taps]
@@ -234,25 +234,25 @@ def _link(store: Store, arguments: Arguments) -> None:
 
 
 def _delete(store: Store, arguments: Arguments) -> int:
-    """Delete sessions, and stories with all their taps. What cannot be deleted is reported, and the others are deleted all the same."""
+    """Delete sessions, and stories with all their taps. Report each failure, and go on with the rest."""
     stories = Stories(store)
-    found = {named.id: named for named in map(stories.find, arguments.words)}
+    chosen = {named.id: named for named in map(stories.find, arguments.words)}
     around = {
         named.id: [tap.id for tap in stories.around(named.id)]
-        for named in found.values()
+        for named in chosen.values()
         if isinstance(named, TapStory)
     }
     gone: set[str] = set()
     deleted: list[str] = []
-    for named in found.values():
+    for named in chosen.values():
         sessions = named.taps if isinstance(named, TapStory) else (named,)
         done = [info.id for info in sessions if info.id in gone or _is_deleted(store, info.id)]
         gone.update(done)
         if len(done) < len(sessions):
-            deleted += [tap for tap in done if tap not in found]
+            deleted += [tap for tap in done if tap not in chosen]
             continue
         deleted.append(named.id)
-        if left := [tap for tap in around.get(named.id, ()) if tap not in gone and tap not in found]:
+        if left := [tap for tap in around.get(named.id, ()) if tap not in gone and tap not in chosen]:
             diagnostics.tell(f"{named.id}: the other taps of its story stay: {', '.join(left)}")
         if not arguments.json:
             taps = f"{counted(len(sessions), 'tap')}: " if len(sessions) > 1 else ""
@@ -261,11 +261,11 @@ def _delete(store: Store, arguments: Arguments) -> int:
         _tell_set_aside(store)
     if arguments.json:
         output.value({"deleted": [*deleted]})
-    return diagnostics.DONE if found.keys() <= {*deleted} else diagnostics.FAILED
+    return diagnostics.DONE if chosen.keys() <= {*deleted} else diagnostics.FAILED
 
 
 def _is_deleted(store: Store, session: str) -> bool:
-    """Delete one session, and tell what went wrong or may be left. False where the session could not be deleted."""
+    """Delete a session, and report failures and possible traces. Return False if the session could not be deleted."""
     try:
         is_whole = store.sessions.delete(session)
     except TuiHostError as error:
@@ -284,7 +284,7 @@ def _tell_set_aside(store: Store) -> None:
 
 
 def _prune(store: Store, arguments: Arguments, settings: Settings) -> None:
-    """Remove what is beyond the limits typed, else beyond those configured."""
+    """Remove the oldest sessions beyond the limits on the command line, else beyond the configured limits."""
     is_typed = arguments.older_than is not None or arguments.max is not None
     keep, most = (arguments.older_than, arguments.max) if is_typed else (settings.store.keep, settings.store.max)
     if keep is None and most is None:

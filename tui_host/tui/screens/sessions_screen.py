@@ -1,4 +1,4 @@
-"""Sessions: those of earlier and those that run, searched by words, opened with their wires."""
+"""The screen `f5`: search the sessions, open a session, join and part stories of taps."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Listed:
 
     @property
     def shown(self) -> tuple[object, ...]:
-        """What must change for the list to be drawn anew."""
+        """A value that changes when the list must be drawn anew."""
         session = self.found.session
         return self.key, session.title, session.live, _moment(session.updated_ns)
 
@@ -84,24 +84,24 @@ def _listed(store: Store, stories: Stories, words: str) -> tuple[list[Listed], b
         words: What is searched for, empty for all.
     """
     sessions, is_described = stories.listed(DESCRIBED)
-    found = {match.session.id: match for match in search(store.sessions, words)} if words else {}
+    matches = {match.session.id: match for match in search(store.sessions, words)} if words else {}
     wanted = words.casefold().split()
     lines: list[Listed] = []
     for session in sessions:
         if isinstance(session, TapStory):
             has_words = all(word in session.title.casefold() for word in wanted)
-            if has_words or any(tap.id in found for tap in session.taps):
+            if has_words or any(tap.id in matches for tap in session.taps):
                 lines.append(Listed(Found(session=session.info), session))
                 lines += [Listed(Found(session=half.info), half, session.id) for half in session.halves]
         elif not words:
             lines.append(Listed(Found(session=session)))
-        elif session.id in found:
-            lines.append(Listed(found[session.id]))
+        elif session.id in matches:
+            lines.append(Listed(matches[session.id]))
     return lines, is_described
 
 
 def _is_linkable(line: Listed) -> bool:
-    """Whether a line is a story that was recorded here."""
+    """Whether a line is a story recorded here."""
     return line.story is not None and not line.whole and not line.found.session.imported
 
 
@@ -139,7 +139,7 @@ class SessionsScreen(ChoiceScreen):
         self.call_later(self._search)
 
     def look(self) -> None:
-        """List all once the host has opened what is kept; say so when a session here begins to wait, or ends its turn."""
+        """List all sessions once the host has opened the store; redraw when a session of this process changes."""
         if self._is_behind and self._host.recorder is not None:
             self._is_behind = False
             self.call_later(self._search)
@@ -162,11 +162,11 @@ class SessionsScreen(ChoiceScreen):
         return version != self._version
 
     async def on_input_changed(self) -> None:
-        """Search for what is typed."""
+        """Search for the typed words."""
         await self._search()
 
     async def _search(self, *, again: bool = False, current: tuple[str, str] = ("", "")) -> None:
-        """List what has the typed words. With `again` the cursor stays on its line, or goes to `current`."""
+        """List the sessions with the typed words. With `again` the cursor stays on the line, or goes to `current`."""
         words, store = self.typed, self._host.store
         self._asked += 1
         asked = self._asked
@@ -219,8 +219,8 @@ class SessionsScreen(ChoiceScreen):
         self._say_link()
 
     def _present_states(self) -> list[tuple[str, bool, int]]:
-        """What can change of the sessions of this process while they are listed."""
-        return [(each.id, each.busy, len(each.open_questions())) for each in self._host.sessions.values()]
+        """The states of this process's sessions that can change while the list is shown."""
+        return [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
 
     def _choice(self, listed: Listed, moment: str) -> Choice:
         info, story = listed.found.session, listed.story
@@ -252,7 +252,7 @@ class SessionsScreen(ChoiceScreen):
         return "on screen" if isinstance(app, Showing) and app.session is here else ""
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        """Say what `ctrl+l` does on the current line."""
+        """Explain `ctrl+l` for the current line."""
         event.stop()
         self._say_link()
 
@@ -263,7 +263,7 @@ class SessionsScreen(ChoiceScreen):
         return self._listed[at] if at is not None and at < len(self._listed) else None
 
     def _story_above(self) -> TapStory | None:
-        """The next story above the current line to which another can be joined."""
+        """The next story above the current line; imported stories do not count."""
         above = self._listed[: self.choices.cursor or 0]
         return next((line.story for line in reversed(above) if line.story is not None and _is_linkable(line)), None)
 
@@ -280,7 +280,7 @@ class SessionsScreen(ChoiceScreen):
         self.note(words)
 
     async def action_link(self) -> None:
-        """Part the current tap from its story, or join the current story to the one above."""
+        """Part the current tap from the story, or join the current story to the story above."""
         current, above, store = self._current, self._story_above(), self._host.store
         if current is None or store is None:
             return
@@ -303,17 +303,17 @@ class SessionsScreen(ChoiceScreen):
         await self._search(again=True, current=(story.id, ""))
 
     def _stories_of(self, store: Store) -> Stories:
-        """The stories of a store, with what was read of them before."""
+        """The stories of a store, with the facts read before."""
         if self._stories is None or self._stories.store is not store:
             self._stories = Stories(store)
         return self._stories
 
     async def on_input_submitted(self) -> None:
-        """Open the current one."""
+        """Open the current session."""
         await self._open(self.choices.cursor)
 
     async def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
-        """Open the one that was clicked."""
+        """Open the clicked session."""
         await self._open(event.line)
 
     def _session_of(self, info: SessionInfo) -> Session:
