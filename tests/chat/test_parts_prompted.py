@@ -45,15 +45,17 @@ async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: st
     messages = "/messages"
 
     whole = drawn(wires, second, *(f"{messages}/{place}" for place in _keys(wires, second)))
-    assert "put in by the tool protocol: " in whole
+    assert "added by the tool protocol: " in whole
     assert "lists the tools" in whole
     assert "teaches the tool protocol" in whole
-    assert "tells the result of math.add" in whole
-    assert "tells the result" not in drawn(wires, first, *(f"{messages}/{place}" for place in _keys(wires, first)))
+    assert "the result of math.add" in whole
+    assert "the result of math.add" not in drawn(
+        wires, first, *(f"{messages}/{place}" for place in _keys(wires, first))
+    )
 
     answered = drawn(wires, rows_of(wires, "response")[0])
     assert 'became the call  math.add {"a": 6, "b": 5}' in answered
-    assert "made up behind the call  " in answered
+    assert "text after the call, left out  " in answered
     assert made(describe(wires, rows_of(wires, "response")[0])).startswith('asks math.add {"a": 6')
     assert {found for row in wires.ladder.rows for found in row.calls} == {"1.1.1"}, "what is of no call joins no rows"
 

@@ -35,7 +35,9 @@ async def test_a_turn_that_reaches_its_limit_says_so_to_both(bench: Make) -> Non
         at = bench(url=there.url, yes=True)
         result = await at.ask("go")
         assert (result.stop, result.steps, len(at.pool.sent)) == ("limit", 6, 6)
-        assert notes(at) == ["stopped after 6 steps / say «go on» to go on; limits.steps in the configuration"]
+        assert notes(at) == [
+            "stopped after 6 steps / say «go on» to continue, or raise limits.steps in the configuration"
+        ]
         await at.ask("go on")
     assert b"[The turn ended here: it had reached its limit of 6 steps.]" in at.requests()[6]
 
@@ -83,7 +85,10 @@ async def test_an_answer_of_which_nothing_can_be_read_is_an_error(bench: Make) -
         at = bench(url=there.url)
         result = await at.ask("hello")
         assert (result.stop, result.answer) == ("error", None)
-        assert notes(at)[-1] == "no answer can be read in what came / look at it in the inspector, and try again"
+        assert (
+            notes(at)[-1]
+            == "the response holds no readable answer / look at the response in the inspector, and try again"
+        )
         assert (await at.again()).answer == "hi"
 
 
@@ -133,7 +138,7 @@ async def test_how_an_answer_ended_is_said_in_words(
 
 BAD: list[tuple[list[bytes], str]] = [
     (asks(("math__add", '{"a":1,}')), "the arguments are not JSON"),
-    (asks(("math__add", '{"a":NaN}')), "NaN is no JSON"),
+    (asks(("math__add", '{"a":NaN}')), "NaN is not JSON"),
     (asks(("math__add", '{"a":1,"a":2}')), 'the key "a" stands twice'),
     (asks(("math__add", "[1]")), "the arguments are not a JSON object"),
     (asks(("math__add", '"a"')), "the arguments are not a JSON object"),

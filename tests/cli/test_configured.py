@@ -140,7 +140,7 @@ def test_what_the_app_saved_twice_is_told_and_the_persons_file_wins(program: Pro
     for ended in told:
         assert ended.code == 0
         assert ended.err.count("\n") == 1
-        assert "servers.off stands in" in ended.err
+        assert "servers.off is defined in" in ended.err
         assert "config.toml wins" in ended.err
 
 

@@ -229,7 +229,7 @@ def test_show_says_no_empty_answer_and_tells_an_item_that_cannot_be_read_in_its_
         store.run(lambda connection, row=row: connection.execute("INSERT INTO items VALUES (?, ?, ?)", row).fetchall())
     store.close()
     shown = program.run("sessions", "show", "last", "--data-dir", tmp_path)
-    assert shown.text.endswith("\n\nNote: what stood here is damaged in the database\n\nUser: and?\n")
+    assert shown.text.endswith("\n\nNote: this item is damaged in the database\n\nUser: and?\n")
     assert "Model:" not in shown.text
 
 
@@ -302,7 +302,7 @@ def test_where_nothing_was_recorded_nothing_is_made(program: Programs, kept: Kep
     assert (listed.code, listed.json) == (0, {"sessions": []})
     shown = program.run("sessions", "show", "last", "--data-dir", empty)
     assert (shown.code, shown.out) == (1, b"")
-    assert "nothing has been recorded here yet" in shown.err
+    assert "nothing has been recorded yet" in shown.err
     assert not empty.exists()
 
 
@@ -324,7 +324,7 @@ def test_what_is_deleted_is_gone_from_the_disk(program: Programs, kept: Kept) ->
     ended = program.run("sessions", "delete", first, first, "--json", *places)
     assert (ended.code, ended.json) == (0, {"deleted": [first]})
     assert ended.err.count("\n") == 1
-    assert "tui-host.db.damaged-1, which was set aside damaged, may still hold it" in ended.err
+    assert "tui-host.db.damaged-1, a damaged database set aside earlier, may still hold the data" in ended.err
     assert program.run("sessions", "show", first, *places).code == 1
     assert program.run("sessions", "show", "last", *places).code == 0
     left = files()
@@ -345,8 +345,8 @@ def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Program
         assert (kept.code, kept.json["sessions"]) == (0, [])
         dry = place.run("sessions", "prune", "--max", "1KB", "--dry-run")
         assert [line.split()[:3] for line in dry.text.splitlines()][:2] == [
-            ["would", "remove", first],
-            ["would", "remove", second],
+            ["would", "delete", first],
+            ["would", "delete", second],
         ]
         assert [session["id"] for session in place.listed()] == [second, first]
         gone = place.run("sessions", "prune", "--max", "1KB", "--json").json

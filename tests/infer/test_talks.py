@@ -189,7 +189,7 @@ def test_a_frame_that_either_of_two_conversations_may_have_asked_for_stands_in_n
     assert {record.draft.place.turn for record in frames[-4:]} == {None}
 
 
-def test_a_call_that_is_told_in_other_words_than_what_came_has_the_frame_that_may_be_its_own_as_doubtful() -> None:
+def test_a_call_that_is_told_otherwise_has_the_only_frame_that_is_left_and_says_so() -> None:
     scene = Scene()
     math = scene.server("math", "add")
     one = call("math__add")
@@ -197,7 +197,7 @@ def test_a_call_that_is_told_in_other_words_than_what_came_has_the_frame_that_ma
     scene.runs(math, "add", "30")
     scene.goes_on("a sum", [one], [(one, "add reported an error: invalid structuredContent")])
     (joined,) = scene.world.story().joined()
-    assert (joined.sent, [frame.tool for frame in joined.rivals]) == ((), ["add"])
+    assert ([frame.tool for frame in joined.sent], joined.is_told_otherwise) == (["add"], True)
 
 
 def twice_at_once(size: int) -> int:

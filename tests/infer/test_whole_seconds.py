@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.infer.corpus import play
 from tests.infer.doubt import undecidable
 from tests.infer.forms import Answer, Call, Entry, Results, User
+from tests.infer.plays import play
 from tests.infer.scene import Scene, call
 from tests.infer.world import MS, Asked, Frame, ServerTap, found_in
 from tui_host.infer.clock_offsets import SECOND_NS, Cuts, Shift

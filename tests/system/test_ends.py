@@ -189,7 +189,7 @@ def test_a_mistake_of_ours_is_one_line_and_a_private_log_without_secrets(tmp_pat
         assert terminal.ended() == 1
         assert terminal.is_restored()
         (log,) = (tmp_path / "data").glob("crash-*.log")
-        line = f"tui-host: a mistake of tui-host's own (ZeroDivisionError) (see {log})\r\n"
+        line = f"tui-host: a bug in tui-host (ZeroDivisionError) (see {log})\r\n"
         assert after_the_screen(terminal) == line
         assert CANARY.encode() not in terminal.written
         assert b"EVIL" not in terminal.written
@@ -206,14 +206,14 @@ def test_a_mistake_in_a_thread_of_ask_is_one_line_beside_the_answer(tmp_path: Pa
         assert terminal.ended() == 1  # nobody listens at the provider's address
         (log,) = (tmp_path / "data").glob("crash-*.log")
         first, second = terminal.written.decode().splitlines()
-        assert first == f"tui-host: a mistake of tui-host's own (ZeroDivisionError) (see {log})"
+        assert first == f"tui-host: a bug in tui-host (ZeroDivisionError) (see {log})"
         assert "mine" in second
         assert CANARY not in log.read_text()
 
 
 def test_a_mistake_in_a_thread_is_told_and_ends_nothing(tmp_path: Path) -> None:
     with program(tmp_path, FAULTY, "thread", config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
-        terminal.until_shown("a mistake of tui-host's own", "crash-")
+        terminal.until_shown("a bug in tui-host", "crash-")
         terminal.type("\x11")
         assert terminal.ended() == 0
         assert terminal.is_restored()

@@ -175,7 +175,7 @@ def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_w
     told = capsys.readouterr().err
     copies = [each for each in path.parent.iterdir() if each != path]
     assert len(copies) == 2
-    assert "has changed since taps were put in: they alone are taken out" in told
+    assert "has changed since taps were written: only the taps are removed" in told
     (stays,) = [line for line in told.splitlines() if "these copies stay" in line]
     assert all(str(copy) in stays for copy in copies)
 
@@ -250,14 +250,14 @@ def test_without_a_file_the_places_are_told(desk: Desk) -> None:
 
     assert (
         str(caught.value)
-        == f"{desk.home}/.claude.json: no configuration of Claude Code is there (name it with --file FILE)"
+        == f"{desk.home}/.claude.json: no configuration of Claude Code found (give its file with --file FILE)"
     )
 
 
 def test_an_unknown_server_is_told_with_those_there_are(desk: Desk) -> None:
     desk.put("cursor", CURSOR)
 
-    with pytest.raises(SettingsError, match=r"Cursor has no server x \(known here: linear, postgres\)"):
+    with pytest.raises(SettingsError, match=r"Cursor has no server x \(choose from linear, postgres\)"):
         desk.run("install", "cursor", "postgres", "x", "--yes")
 
 
@@ -269,9 +269,9 @@ def test_a_host_is_known_by_any_spelling(typed: str, name: str) -> None:
 
 
 def test_an_unknown_host_is_told_with_the_nearest() -> None:
-    with pytest.raises(SettingsError, match="write cursor, if that was meant"):
+    with pytest.raises(SettingsError, match=r"did you mean cursor\?"):
         known_host("curser")
-    with pytest.raises(SettingsError, match=r"known are claude-desktop, .* by hand"):
+    with pytest.raises(SettingsError, match=r"choose from claude-desktop, .* by hand"):
         known_host("zed")
 
 

@@ -1,4 +1,4 @@
-"""What a tap says when it cannot record, and what is kept once it can again. Source: threats.md, PXY-09 and STO."""
+"""What a tap says when it cannot record, and what is kept once it can again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stdio tap records, and that nothing which hinders it hinders the relay. Source: threats.md, PXY-09 and STO."""
+"""What a stdio tap records, and that nothing which hinders it hinders the relay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stdio tap passes everything on unchanged: bytes, ends, exit codes, signals, the environment. Source: threats.md, PXY-08 to PXY-10."""
+"""A stdio tap passes everything on unchanged: bytes, ends, exit codes, signals, the environment."""
 
 from __future__ import annotations
 

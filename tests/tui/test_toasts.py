@@ -30,8 +30,8 @@ async def test_a_toast_hides_neither_the_prompt_nor_the_approval(tmp_path: Path,
 
 async def test_what_the_host_has_to_tell_later_is_told_too_and_once(app: Running) -> None:
     await app.until(lambda: app.host.pool is not None)
-    app.host.notices.append("3 old sessions were removed: 3 by [store] keep = 90d")
-    await app.until_shown("3 old sessions were removed", "[store] keep = 90d")
+    app.host.notices.append("3 old sessions were deleted: 3 by [store] keep = 90d")
+    await app.until_shown("3 old sessions were deleted", "[store] keep = 90d")
     app.host.notices.append("something else")
     await app.until_shown("something else")
-    assert app.text.count("3 old sessions were removed") <= 1  # on a slow machine it is gone by now
+    assert app.text.count("3 old sessions were deleted") <= 1  # on a slow machine it is gone by now

@@ -20,7 +20,6 @@ class Listed:
 
     Attributes:
         info: The session, or the story or tap as a session.
-        story: The story or tap; None for other sessions.
         passed: How much passed the taps.
         halves: The lines of the taps of a story of several.
     """
@@ -39,7 +38,7 @@ class Listed:
 
 
 def in_words(passed: Passed, *, live: bool) -> str:
-    """Say how much passed: `12 requests, 40 frames`, or `nothing yet`."""
+    """Format the traffic as `12 requests, 40 frames`, or `nothing yet`."""
     counts = ((passed.exchanges, "request"), (passed.frames, "frame"))
     return ", ".join(counted(*count) for count in counts if count[0]) or f"nothing{' yet' * live}"
 

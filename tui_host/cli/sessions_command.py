@@ -36,7 +36,7 @@ _ELSEWHERE = "choose another file with -o"
 
 
 def sessions(arguments: Arguments, settings: Settings) -> int:
-    """Do the command's action."""
+    """Run the subcommand."""
     path = settings.data_dir / DATABASE
     if arguments.action == "import":
         return _import(path, arguments, settings)
@@ -48,7 +48,7 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
             _list(store, as_json=arguments.json)
             return diagnostics.DONE
         if store is None:
-            raise StoreError("nothing has been recorded here yet", str(path), 'tui-host ask "hello" records something')
+            raise StoreError("nothing has been recorded yet", str(path), 'record a session with tui-host ask "hello"')
         match arguments.action:
             case "show":
                 _show(store, arguments)
@@ -65,14 +65,14 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
 
 @contextmanager
 def _opened(path: Path, settings: Settings, *, write: bool) -> Generator[Store | None]:
-    """Open the store; give None if none exists, without making a store."""
+    """Open the store, None without a file: reading creates none."""
     if not path.exists():
         yield None
         return
     try:
         store = Store.open(path) if write else Store.open_to_read(path)
     except OlderFormError:
-        store = Store.open(path)  # as the app would: brought up to date, with a copy of how it was
+        store = Store.open(path)  # upgraded as by the app, with a copy of the old file
     store.redactor = redactor_of(settings)
     try:
         yield store
@@ -100,7 +100,7 @@ def _list(store: Store | None, *, as_json: bool) -> None:
     if as_json:
         output.value({"sessions": [{**_info(line.info), **_tapped(line)} for line in listed]})
     elif not listed:
-        diagnostics.tell("no session has been recorded here yet")
+        diagnostics.tell("no session has been recorded yet")
     else:
         rows = [row for line in listed for row in (_row(line), *(_row(half, "  ") for half in line.halves))]
         output.table([("ID", "UPDATED", "LENGTH", "SOURCE", "MODEL", "PROTOCOL", "TITLE"), *rows])
@@ -139,7 +139,7 @@ def _show(store: Store, arguments: Arguments) -> None:
     if line.halves:
         words[0] += f"\n{len(line.halves)} taps: {', '.join(half.info.id for half in line.halves)}"
     if story is not None and not items:
-        words.append("No conversation was tapped: what passed is in the inspector, and in `sessions export`.")
+        words.append("No conversation was tapped; the inspector and `sessions export` have the traffic.")
     words += ["\n".join(_item_words(item, info.user)) for item in items if isinstance(item, dict)]
     output.text(visible("\n\n".join(filter(None, words))))
 
@@ -148,12 +148,12 @@ def _read(text: str) -> JSON:
     try:
         value: JSON = json.loads(text)
     except (ValueError, RecursionError):
-        return {"item": "note", "what": "what stood here is damaged in the database"}
+        return {"item": "note", "what": "this item is damaged in the database"}
     return value
 
 
 def _chosen(store: Store, arguments: Arguments) -> tuple[Listed, Exported]:
-    """Find the named session, and the source of its items and records."""
+    """Find what is named; a story or a tap comes with its calls joined."""
     named = Stories(store).find(arguments.words[0])
     if not isinstance(named, TapStory):
         return Listed(info=named), store
@@ -162,12 +162,12 @@ def _chosen(store: Store, arguments: Arguments) -> tuple[Listed, Exported]:
 
 
 def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
-    """Give an item of the chat as plain lines."""
+    """Yield an item of the chat as plain lines."""
     match item.get("item"):
         case "user":
             yield f"{user}: {item.get('text')}"
         case "answer":
-            if str(item.get("text") or "").strip():  # else it is nothing but what asked for a tool
+            if str(item.get("text") or "").strip():  # an answer may consist of tool calls alone
                 yield f"Model: {item.get('text')}"
         case "call":
             name = f"{item['server']}.{item.get('tool')}" if item.get("server") else item.get("tool")
@@ -203,7 +203,7 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
-    """Import files of other programs, or exports of tui-host."""
+    """Store files captured elsewhere, or exported by another tui-host."""
     from tui_host.opening.importing import import_files
 
     store = Store.open(path)
@@ -236,23 +236,23 @@ def _link(store: Store, arguments: Arguments) -> None:
 def _delete(store: Store, arguments: Arguments) -> int:
     """Delete sessions, and stories with all their taps. Report each failure, and go on with the rest."""
     stories = Stories(store)
-    chosen = {named.id: named for named in map(stories.find, arguments.words)}
+    named_by_id = {named.id: named for named in map(stories.find, arguments.words)}
     around = {
         named.id: [tap.id for tap in stories.around(named.id)]
-        for named in chosen.values()
+        for named in named_by_id.values()
         if isinstance(named, TapStory)
     }
     gone: set[str] = set()
     deleted: list[str] = []
-    for named in chosen.values():
+    for named in named_by_id.values():
         sessions = named.taps if isinstance(named, TapStory) else (named,)
         done = [info.id for info in sessions if info.id in gone or _is_deleted(store, info.id)]
         gone.update(done)
         if len(done) < len(sessions):
-            deleted += [tap for tap in done if tap not in chosen]
+            deleted += [tap for tap in done if tap not in named_by_id]
             continue
         deleted.append(named.id)
-        if left := [tap for tap in around.get(named.id, ()) if tap not in gone and tap not in chosen]:
+        if left := [tap for tap in around.get(named.id, ()) if tap not in gone and tap not in named_by_id]:
             diagnostics.tell(f"{named.id}: the other taps of its story stay: {', '.join(left)}")
         if not arguments.json:
             taps = f"{counted(len(sessions), 'tap')}: " if len(sessions) > 1 else ""
@@ -261,7 +261,7 @@ def _delete(store: Store, arguments: Arguments) -> int:
         _tell_set_aside(store)
     if arguments.json:
         output.value({"deleted": [*deleted]})
-    return diagnostics.DONE if chosen.keys() <= {*deleted} else diagnostics.FAILED
+    return diagnostics.DONE if named_by_id.keys() <= {*deleted} else diagnostics.FAILED
 
 
 def _is_deleted(store: Store, session: str) -> bool:
@@ -279,19 +279,19 @@ def _is_deleted(store: Store, session: str) -> bool:
 def _tell_set_aside(store: Store) -> None:
     for path in set_aside_beside(store.path):
         diagnostics.tell(
-            f"{path.name}, which was set aside damaged, may still hold it: remove it where you need it no more"
+            f"{path.name}, a damaged database set aside earlier, may still hold the data: delete it if you no longer need it"
         )
 
 
 def _prune(store: Store, arguments: Arguments, settings: Settings) -> None:
-    """Remove the oldest sessions beyond the limits on the command line, else beyond the configured limits."""
+    """Delete sessions beyond the typed limits, else beyond the configured limits."""
     is_typed = arguments.older_than is not None or arguments.max is not None
     keep, most = (arguments.older_than, arguments.max) if is_typed else (settings.store.keep, settings.store.max)
     if keep is None and most is None:
         raise SettingsError(
-            "nothing says how much is kept",
+            "no limit given",
             "sessions prune",
-            "type --older-than 90d or --max 5GB, or set keep and max in [store]",
+            "use --older-than 90d or --max 5GB, or set keep and max in [store]",
         )
     before_ns = None if keep is None else time.time_ns() - int(keep * 1_000_000_000)
     pruned = prune(store, Limits(before_ns=before_ns, max_bytes=most), dry=arguments.dry_run)
@@ -310,6 +310,6 @@ def _prune(store: Store, arguments: Arguments, settings: Settings) -> None:
         words = (
             f"{old.name}  {visible(old.title, newlines=False)}" if old.thing == "session" else f"{old.thing} {old.name}"
         )
-        output.text(f"{'would remove' if arguments.dry_run else 'removed'} {words}")
+        output.text(f"{'would delete' if arguments.dry_run else 'deleted'} {words}")
     freed = f"{'about ' if arguments.dry_run else ''}{pruned.freed / 1_000_000:.1f} MB"
-    diagnostics.tell(f"{len(pruned.gone) or 'nothing'} {'to remove' if arguments.dry_run else 'removed'}, {freed}")
+    diagnostics.tell(f"{len(pruned.gone) or 'nothing'} {'to delete' if arguments.dry_run else 'deleted'}, {freed}")

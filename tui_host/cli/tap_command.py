@@ -1,4 +1,4 @@
-"""`tap llm` and `tap http`: a relay before a model's API or an MCP server, until a signal ends it."""
+"""`tap llm` and `tap http`: run a relay in front of a model's API or an MCP server, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -21,22 +21,17 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.tap_session import TapRecording
 
 ROOM = 20 << 20
-"""Bytes that wait in memory to be recorded, at most: all that is kept of a long answer, which may come at once."""
+"""Most bytes in memory waiting to be recorded: the kept part of a long answer may arrive at once."""
 
 DESCRIPTORS = 10_240
-"""Open files that a tap may have, if its user may: some systems have no more for anyone."""
+"""Wanted limit of open files, as far as the user may raise it."""
 
 
 def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLog) -> int:
-    """Relay, and record what passes; returns the exit code. No configuration is read: a mistake in ours is none of another host's.
-
-    Args:
-        arguments: What was typed.
-        environment: The process's.
-        plain_log: As `RecorderOptions` has it.
+    """Relay and record the traffic; returns the exit code. Reads no configuration: a mistake in ours must not stop another host.
 
     Raises:
-        TuiHostError: It cannot be started.
+        TuiHostError: The relay cannot be started.
     """
     import asyncio
 
@@ -53,7 +48,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLo
     name = arguments.words[0] if is_mcp else llm.peer(upstream)
     tell = told_once(diagnostics.tell)
     options = _options(arguments, name, plain_log)
-    gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
+    gc.freeze()  # imported objects stay: scanning them again and again would delay the traffic
     recorder = RecorderProcess(
         lambda ends: _record(ends, options, is_mcp=is_mcp), diagnostics.tell, options.log_file, room=ROOM
     )
@@ -78,7 +73,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLo
             writer.notify()
             _tell_where(upstream, own, is_mcp=is_mcp)
             url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
-            output.text(url)  # last: on a small screen all else may have left it
+            output.text(url)  # last, so that it stays on a small screen
 
         try:
             return await serve(service, started, diagnostics.ENDED_BY)
@@ -89,7 +84,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLo
 
 
 def _take_descriptors() -> None:
-    """Have as many open files as this user may have: each connection takes two of them, and the usual limit is for programs that take few."""
+    """Raise the limit of open files: each connection takes two, and the usual limit is low."""
     import resource
 
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -101,10 +96,10 @@ def _take_descriptors() -> None:
 
 
 def _options(arguments: Arguments, name: str, plain_log: PlainLog) -> RecorderOptions:
-    """What the process beside the relay is asked to record.
+    """Return the options of the recording process.
 
     Raises:
-        SettingsError: The log cannot be written to.
+        SettingsError: The log cannot be written.
     """
     from tui_host.tap.recording.log_file import NoLogError
     from tui_host.tap.recording.recorder_process import RecorderOptions
@@ -128,7 +123,7 @@ def _port(arguments: Arguments, *, is_mcp: bool) -> int:
 
 
 def _record(ends: RecorderEnds, options: RecorderOptions, *, is_mcp: bool) -> None:
-    """What the process beside the relay does."""
+    """Run in the recording process."""
     from tui_host.tap.recording.recorder_main import record
 
     def records_of(recording: TapRecording) -> ExchangeRecords:
@@ -149,12 +144,12 @@ def _record(ends: RecorderEnds, options: RecorderOptions, *, is_mcp: bool) -> No
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:
     from tui_host.tap.http import llm_tap as llm
 
-    diagnostics.tell(f"{own} stands for {upstream.origin}; ctrl+c ends it")
+    diagnostics.tell(f"{own} relays to {upstream.origin}; ctrl+c ends it")
     if upstream.trust is None and not is_loopback(upstream.url.hostname or ""):
-        diagnostics.tell(f"{upstream.origin} is not encrypted: whoever is between can read what passes, keys too")
+        diagnostics.tell(f"{upstream.origin} is not encrypted: anyone on the network can read the traffic, keys too")
     if is_mcp:
-        diagnostics.tell("give your host the line below as the server's URL")
+        diagnostics.tell("enter the line below in your host as the server's URL")
         return
-    diagnostics.tell("give your host the base URL in the last line, and leave its key as it is:")
+    diagnostics.tell("enter the last line in your host as the base URL, and leave its key as it is:")
     for line in llm.instructions(upstream, own):
         diagnostics.write(f"{visible(line)}\n")

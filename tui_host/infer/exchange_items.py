@@ -21,6 +21,8 @@ NOTE = ("note",)
 """Names the item that tells of an exchange how it ended, where that is no answer."""
 _BY_HOST = "approved by its host, not here"
 _INFERRED = f"{_BY_HOST} · inferred"
+TOLD_OTHERWISE = "told otherwise"
+"""The model is told something else than what the server answered."""
 _NAMED = 4
 """Frames that are named where nothing tells which of them it was."""
 
@@ -82,6 +84,8 @@ def _trouble(asking: Asking, unasked: int) -> str:
 
 def _words(joined: Joined) -> str:
     """Whose call it was; or why nothing of its server's side is joined to it."""
+    if joined.is_told_otherwise:
+        return f"{_INFERRED} · {TOLD_OTHERWISE}"
     if joined.sent:
         return _INFERRED if joined.is_inferred else _BY_HOST
     if joined.rivals:

@@ -27,7 +27,7 @@ from tui_host.settings.schema import Provider
 MADE_UP_LIMIT: Final = 8 << 10
 """Characters behind a call, made up by the model, until its answer is closed: they are what people come to see, and usage comes last."""
 MADE_UP_SECONDS: Final = 5.0
-"""The same as a time, from the first of them."""
+"""The longest time from the first made-up character until the answer is closed."""
 CLOSED: Final = "closed by the host"
 ANSWER_LIMIT: Final = 64 << 20
 """Bytes of one answer, after content decoding."""
@@ -39,7 +39,7 @@ class Answer:
     Attributes:
         size: Bytes of the body so far, after content decoding.
         stop: Why it ended, None before.
-        failure: What the provider ended it with, where that was an error.
+        failure: The provider's error at the end of the answer, None without an error.
     """
 
     def __init__(self, provider: Provider, response: httpx.Response, reader: Reader | None) -> None:
@@ -106,7 +106,7 @@ class Answer:
 
 
 MOST_WAITING: Final = 1 << 20
-"""Bytes that are read ahead of whoever takes them."""
+"""The most bytes read ahead."""
 
 
 class Incoming:
@@ -148,7 +148,7 @@ class Incoming:
         """Wait for bytes and return all available. Empty at the end.
 
         Raises:
-            Exception: What reading raised, behind all that came before.
+            Exception: The error of reading, raised after all earlier bytes were taken.
         """
         await self._news.wait()
         if not self._pieces:
@@ -184,14 +184,14 @@ class Stream:
     """One answer as a stream of events: iterate over events or batches, within `async with`.
 
     Every event is given out before an error is raised, so what came stays. An answer that the provider ended with an error,
-    or that broke off, raises ModelError after its last event, a `Stopped` that says so too.
+    or that broke off, raises ModelError after its last event, a `Stopped` with the reason.
 
     Attributes:
         exchange: The exchange's id in the capture, None before anything was sent.
         status: The response's status, None before it came.
         size: Bytes of the body so far, after content decoding.
-        outgoing: The request as it is sent, None before it is written.
-        prepare: Called with it in a thread, before it is sent.
+        outgoing: The request as sent, None before it is written.
+        prepare: Called with the request in a thread, before sending.
         began: Called with the exchange's id once the request is recorded, before it is sent.
     """
 
@@ -241,7 +241,7 @@ class Stream:
         try:
             await self._batches.aclose()
         finally:
-            # The group has no part in the error: it would put it into a group of one.
+            # The group must not see the error, since it would raise an exception group.
             await self._group.__aexit__(None, None, None)
 
     async def _run(self) -> AsyncGenerator[Sequence[ModelEvent]]:

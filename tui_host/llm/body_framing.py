@@ -35,7 +35,7 @@ class Reading(Protocol):
     """Turns the JSON values of a response into events, for one dialect.
 
     Attributes:
-        state: What has been read so far.
+        state: The answer so far.
     """
 
     state: AnswerState

@@ -26,7 +26,7 @@ class ThinkingDelta:
     """More of the thinking.
 
     Attributes:
-        tag: The name of the tag of the text that it stands in; empty where the server tells it apart.
+        tag: The name of the tag around the thinking in the text; empty where the server separates thinking.
     """
 
     text: str
@@ -49,11 +49,11 @@ class PartEnded:
     """The end of the vendor's part of text or thinking; more text begins a new part.
 
     Attributes:
-        kind: Of which kind it is: where the last part is of another, or has ended already, an empty one is meant.
-        echo: What the vendor demands back with it, None for nothing.
-        start: First byte of where that is said.
+        kind: The kind of part. If the last part is of the other kind, or has ended, an empty part of this kind ends.
+        echo: Data to send back to the vendor with the part, None for nothing.
+        start: First byte of the event.
         end: One past its last.
-        written: The model's own words where a tool protocol read the text out of them.
+        written: The model's own words, if a tool protocol read the text out of them.
     """
 
     kind: Literal["text", "thinking"]
@@ -85,7 +85,7 @@ class TextRead:
 class CallStarted:
     """The beginning of a call; `index` identifies the call in the response, and orders the calls.
 
-    The same index again says more of the same call: its id, its name or what the vendor demands back with it came later.
+    The same index again completes the call: the id, the name or the data to send back came later.
     """
 
     index: int
@@ -102,7 +102,7 @@ class CallMalformed:
     """A call too broken to read; its words are sent as text.
 
     Attributes:
-        reason: What is wrong with it and where, in words for the model and for the person.
+        reason: The fault and its place, in words for the model and for the person.
     """
 
     reason: str
@@ -124,7 +124,7 @@ class QuestionAsked:
     """A question to the person, by means of the tool protocol; its words are sent as text.
 
     Attributes:
-        options: Answers that it proposes; may be none.
+        options: The proposed answers, perhaps none.
     """
 
     options: tuple[str, ...]

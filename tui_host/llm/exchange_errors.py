@@ -37,9 +37,9 @@ async def refusal_of(provider: Provider, outgoing: Outgoing, response: httpx.Res
 
     Args:
         provider: Who was asked.
-        outgoing: What it was asked.
+        outgoing: The request.
         response: Its head; the body is read here.
-        now: Seconds since 1970: what a date in the head is counted from where it does not say its own.
+        now: Seconds since 1970, for dates in a head without a date of its own.
     """
     try:
         body = await read_body(response, _REFUSAL_LIMIT)

@@ -13,7 +13,7 @@ from tui_host.llm.fold import Fold
 
 _MOST = 200
 _LOOKED_AT = 16 << 10
-"""Characters of an answer that its words are made from."""
+"""The most characters of an answer to summarise."""
 _LISTS = ("tools", "messages", "contents", "input")
 _NO_NAMES: Mapping[str, tuple[str, str]] = {}
 
@@ -60,7 +60,7 @@ class ResponseWords:
 
         Args:
             dialect: The dialect's name; of one that is not known nothing is said.
-            status: The response's status; 0 where it is not known.
+            status: The response's status, 0 if unknown.
             headers: Its headers.
             names: Server and tool for each name that the model sees.
             hide: Takes out what must not be shown, before anything is cut.

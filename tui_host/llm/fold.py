@@ -45,9 +45,9 @@ class FoldedCall:
 
     Attributes:
         call: The call.
-        spans: The bytes of the response in which it was asked, in order; events that follow each other are one range.
-        complete: Nothing cut its arguments: not the token limit, not the stream's end, no limit of ours. While the answer is
-            still streaming its last call is not complete.
+        spans: The bytes of the call in the response, in order; adjacent events are joined to a range.
+        complete: Whether the arguments are whole: not cut by the token limit, the stream's end, or a limit of ours. While the answer
+            is streaming, the last call is not complete.
     """
 
     call: ToolCall
@@ -81,22 +81,22 @@ class Fold:
     """An answer, growing with each event in linear time.
 
     Attributes:
-        usage: As last reported.
-        stop: Why it ended, None while it has not.
-        vendor_stop: The provider's own word for that.
+        usage: The usage reported last.
+        stop: Why the answer ended, None before.
+        vendor_stop: The provider's own word for the reason.
         failure: The provider's words for an error inside the response, empty if there was none.
-        unreadable: How many events could not be read.
-        malformed: What was meant as calls and cannot be read, in order.
-        cut_off: What the model wrote after its call; not part of the answer.
-        question: What the model asks the person by its tool protocol's own means, None if it asks nothing.
-        has_calls_left_out: More calls were asked for than are taken in; those beyond the limit are left out.
+        unreadable: The number of unreadable events.
+        malformed: The broken calls, in order.
+        cut_off: The model's words after its call, which are not part of the answer.
+        question: The model's question to the person in the tool protocol's form, None without a question.
+        has_calls_left_out: Whether calls beyond the limit were left out.
     """
 
     def __init__(self, *, provider: str, model: str, call_id: Callable[[int], str]) -> None:
         """Begin an answer.
 
         Args:
-            provider: The provider's name: whom the thinking belongs to.
+            provider: The provider's name, the owner of the thinking.
             model: The model's name.
             call_id: Gives the n-th call of the answer, from 0, its own id, unique in its session.
         """
@@ -219,7 +219,7 @@ class Fold:
             call.size = 0
         call.size += len(event.text)
         if call.size > MOST_ARGUMENTS:
-            call.is_cut = True  # what is kept is no complete JSON any more, so it cannot be run by mistake
+            call.is_cut = True  # the rest is no complete JSON, so nothing can run by mistake
             return
         call.pieces.append(event.text)
         _extend(call.spans, event.start, event.end)

@@ -20,7 +20,7 @@ class Echo:
     Attributes:
         provider: The provider's name.
         model: The model's name.
-        value: In the form its dialect wants it.
+        value: The data in the dialect's form.
     """
 
     provider: str
@@ -33,9 +33,9 @@ class Text:
     """Plain text (an answer's is Markdown).
 
     Attributes:
-        text: May be empty where there is an echo.
-        echo: What its vendor wants back with it, None for nothing.
-        written: The model's own words where a tool protocol read this out of them, empty where they are the text.
+        text: The text, empty for a part with only an echo.
+        echo: The data to send back to the vendor, None for nothing.
+        written: The model's own words, if a tool protocol read the text out of them.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Thinking:
         text: The readable thinking, may be empty.
         provider: The provider's name.
         model: The model's name.
-        echo: What the vendor demands back verbatim (signatures, encrypted content), in the form its dialect wants it.
+        echo: The data to send back verbatim (signatures, encrypted content), in the dialect's form.
     """
 
     text: str
@@ -66,7 +66,7 @@ class Image:
 
     Attributes:
         media_type: As its source says.
-        data: Base64 of its bytes, and nothing else: it is written as it is.
+        data: The image's bytes in base64, sent unchanged.
     """
 
     media_type: str
@@ -82,7 +82,7 @@ class ToolCall:
         wire_id: The id that the vendor's API gave it, empty if none.
         name: The name as the model wrote it (`SERVER__TOOL`).
         arguments: The arguments exactly as the model wrote them; JSON text if all is well.
-        echo: What its vendor wants back with it, None for nothing.
+        echo: The data to send back to the vendor, None for nothing.
         written: The model's own words where a tool protocol read the call out of its text, else empty.
     """
 
@@ -114,8 +114,8 @@ class Message:
         role: Who said it.
         parts: What was said, in order.
         stop: Why an assistant message ended; None for others.
-        turn: The turn it belongs to; 0 for what stands before the first.
-        source: Who put it there, where that is not plain from the role: `host` for notes of our own.
+        turn: The message's turn; 0 before the first turn.
+        source: The origin if the role does not tell: `host` for our own notes.
     """
 
     role: Role
@@ -145,7 +145,7 @@ class ToolSpec:
         schema: The server's input schema, untouched.
         server: The server's name.
         tool: The tool's own name.
-        resources: Of what reads a server's resources: those that it lists; None for a tool.
+        resources: The resources listed by a server, if the spec is for reading them; None for a tool.
     """
 
     name: str
@@ -162,13 +162,13 @@ class Usage:
 
     Attributes:
         input_total: All input tokens, cached ones included.
-        input_cached: Those of them read from the provider's cache.
-        cache_written: Those of them written to it.
+        input_cached: Input tokens read from the provider's cache.
+        cache_written: Input tokens written to the provider's cache.
         output_total: All output tokens, reasoning included.
-        reasoning: Those of them spent on thinking.
+        reasoning: Output tokens spent on thinking.
         loading: Seconds until the model was in memory.
-        reading: Seconds that it spent on the input.
-        writing: Seconds that it spent on the output.
+        reading: Seconds spent on the input.
+        writing: Seconds spent on the output.
     """
 
     input_total: int | None = None
@@ -190,7 +190,7 @@ class Ask:
         messages: The conversation, oldest first; the system message, if any, first.
         tools: What is offered.
         options: Sampling and other options.
-        extra: Members of the body that the dialect does not know; they win over its own.
+        extra: More members for the body, which win over the dialect's.
         stop_sequences: What a tool protocol wants the answer to end at, beside the options' own.
         stream: Whether to ask for a stream.
     """
@@ -213,7 +213,7 @@ class Ask:
 
         Args:
             stops: The stops that are sent.
-            why: Options that the API does not have, by their names, and what to say of them.
+            why: The reasons for options missing from the API, by name.
         """
         missing = {name: reason for name, reason in why.items() if value_of(self.options, name) is not None}
         left_out = [stop for stop in self.options.stop if stop not in stops]

@@ -29,7 +29,7 @@ _LIST_LIMIT = 16 << 20
 class ModelClient:
     """Talks to providers and records every byte. One object for the whole program, safe for concurrent turns.
 
-    What goes out is what was asked for, once.
+    Each request is sent once, unchanged.
     """
 
     def __init__(
@@ -48,9 +48,9 @@ class ModelClient:
         """Return a stream of an answer; the request is sent with the first iteration.
 
         Args:
-            provider: Whom to ask; an embedded one with the base URL that its process has told.
+            provider: The provider; for the demo model, with the base URL printed by its process.
             ask: What to send.
-            place: Where in the conversation its records belong.
+            place: The place in the conversation for the records.
             reader: The tool protocol's reader for this answer; None takes the events as they are.
         """
         return Stream(self._sender, provider, ask, place, reader)
@@ -59,7 +59,7 @@ class ModelClient:
         """Return the models reported by a provider, in its order.
 
         Raises:
-            ModelError: It cannot be asked, or it refuses.
+            ModelError: The provider cannot be reached, or refuses.
         """
         sender = self._sender
         outgoing = models_request(provider, sender.environment)
@@ -79,7 +79,7 @@ class ModelClient:
         except TimeoutError:
             raise ModelError(f"no list of models within {LIST_SECONDS:g} s", where(provider, outgoing)) from None
 
-    async def coming(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
+    async def preview(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
         """Return the request `stream` would send, and its record before redaction. Nothing is sent.
 
         Raises:

@@ -29,9 +29,9 @@ class Outgoing:
         url: The whole address.
         headers: All of them but what HTTP itself adds (`Host`, `Content-Length`), with the credential.
         body: The exact bytes.
-        growing: Where in it the conversation stands.
-        secret: The credential in it, None if there is none.
-        window: Where the server may cut the prompt unsaid, None where it does not.
+        growing: The place of the conversation in the body.
+        secret: The credential in the request, None without a credential.
+        window: The window of a server that cuts long prompts silently, None for others.
         unsent: The options that are not sent as they were set, each with the reason.
     """
 

@@ -15,7 +15,7 @@ PartKind: TypeAlias = Literal[
 Mark: TypeAlias = Literal["+", "-", "~", "="]
 
 USER = "you"
-"""The origin of what a user said; in another host's requests it is that one's user."""
+"""The origin of a user's words, also in another host's requests."""
 _PREVIEW = 80
 _ASCII = bytes(range(128))
 _NOT_LEAD_OF_THREE = bytes(byte for byte in range(256) if not 0xE0 <= byte <= 0xEF)
@@ -27,18 +27,18 @@ class Part:
     """A part of a request.
 
     Attributes:
-        key: Names it among all parts of its outline, such as `messages/2/calls/0`.
-        kind: What it is.
-        label: The same in words of ours.
-        name: Its foreign name: a tool's, an option's; may be empty.
-        start: Its first byte in the body.
+        key: The part's unique name in the outline, such as `messages/2/calls/0`.
+        kind: The kind of part.
+        label: The kind in words.
+        name: The name of a tool or an option; may be empty.
+        start: First byte in the body.
         end: One past its last.
-        tokens: About how many tokens, an estimate.
-        origin: Where it came from: `USER`, `model`, `host`, or a server's name; empty if that is not known.
-        preview: The beginning of what it says, foreign text in one line.
-        says: Where that stands, whole: a text, a call's arguments, a result's content; nothing where its children say it.
-        wire_id: The id that the vendor's API gave a call, also with its result; empty if none.
-        children: What it is made of.
+        tokens: The estimated number of tokens.
+        origin: The part's origin: `USER`, `model`, `host`, or a server's name; empty if unknown.
+        preview: The beginning of the part's text, foreign, in one line.
+        says: The place of the whole text, arguments or result; empty where the children have the text.
+        wire_id: The vendor's id of a call, also on the call's result; empty if none.
+        children: The parts within the part.
     """
 
     key: str
@@ -98,9 +98,9 @@ class Comparison:
 
     Attributes:
         marks: By the key of each part of the later one: `+` new, `~` changed, `=` the same bytes.
-        removed: Parts of the earlier one that are gone, for `-`.
-        prefix: How many bytes both begin with.
-        words: The same in a line.
+        removed: The parts missing in the later request, for `-`.
+        prefix: The length of the common beginning, in bytes.
+        words: The changes in a line of text.
     """
 
     marks: Mapping[str, Mark]

@@ -20,7 +20,7 @@ ROLES: Mapping[str, str] = {
     "assistant": "model",
     "model": "model",
 }
-"""Whom a message comes from, by the vendors' names for its role."""
+"""The origin of a message, by the vendors' names for its role."""
 
 
 def members_of(root: Node) -> Iterator[tuple[str, str, Node]]:
@@ -113,8 +113,8 @@ class PartReader(ABC):
         Args:
             elements: Its elements.
             key: The list's key.
-            within: The member that holds a tool's name, description and schema; the element itself where it has none.
-            schema: The names under which its schema may stand.
+            within: The member with a tool's name, description and schema; empty if the element has them.
+            schema: The possible names of the schema's member.
         """
         seen: Counter[str] = Counter()
         parts: list[Part] = []

@@ -22,8 +22,8 @@ class LocalServer:
 
     Attributes:
         provider: The preset's name.
-        base_url: Where it is.
-        models: What it has.
+        base_url: The server's base URL.
+        models: The names of its models.
     """
 
     provider: str
@@ -31,7 +31,7 @@ class LocalServer:
     models: tuple[str, ...]
 
 
-def found(environment: Mapping[str, str]) -> tuple[str, ...]:
+def presets_with_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the presets with a key in the environment, in the order to offer them."""
     return tuple(
         name
@@ -43,7 +43,7 @@ def found(environment: Mapping[str, str]) -> tuple[str, ...]:
 async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[LocalServer, ...]:
     """Return the model servers on this machine's usual ports, asked concurrently for their models. Never raises.
 
-    What listens there and is no model server is told by its answer, and left out. Nothing is recorded: no provider was chosen.
+    Servers of other kinds are recognised by their answers, and left out. Nothing is recorded, since no provider was chosen.
 
     Args:
         addresses: Base URLs by the preset's name; None for the presets' own.

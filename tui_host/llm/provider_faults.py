@@ -48,7 +48,7 @@ _STATUSES: Mapping[str, int] = {
 }
 """The status of a refusal with this code, for errors inside a 200. Source: the error pages of the vendors' API references."""
 _BUSY = re.compile(r"overloaded|server busy|too many requests", re.IGNORECASE)
-"""What they say that have no code for it (Ollama)."""
+"""The words of providers without codes (Ollama)."""
 _RATE = re.compile(r"rate.?limit|per min", re.IGNORECASE)
 OVERFLOW = "context overflow"
 SHORTER = (
@@ -176,7 +176,7 @@ def _until(then: str, head: Mapping[str, str]) -> float | None:
         when = datetime.fromisoformat(then) if then[:1].isdigit() else parsedate_to_datetime(then)
         return max(0.0, (when - parsedate_to_datetime(head["date"])).total_seconds())
     except (ValueError, TypeError):
-        return None  # no date that can be read, so nothing is known
+        return None  # an unreadable date
 
 
 def _of(fault: JSON) -> tuple[str, str]:

@@ -19,7 +19,7 @@ class TextSpan:
     """A piece of a message's text.
 
     Attributes:
-        message: The message's place among those that were written.
+        message: The message's place among the written messages.
         start: Its first character.
         end: One past its last.
     """
@@ -29,7 +29,7 @@ class TextSpan:
     end: int
 
 
-def located(
+def text_spans(
     body: bytes, messages: Sequence[Message], pieces: Sequence[TextSpan], kept: Callable[[bytes], bytes] = bytes
 ) -> Iterator[tuple[int, int] | None]:
     """Yield the bytes of each piece, None where not found. Every dialect writes a message's text as a single JSON string.
@@ -38,7 +38,7 @@ def located(
         body: The request's body, as it is kept.
         messages: What was written, in order.
         pieces: What is looked for, in order.
-        kept: Makes bytes what they are in the body (with marks where secrets stood).
+        kept: Turns bytes into their recorded form (with marks in place of secrets).
     """
     position, number, begun = 0, -1, -1
     for piece in pieces:
@@ -59,14 +59,14 @@ def _json(text: str) -> bytes:
 
 
 UNREADABLE = "unreadable_arguments"
-"""The key under which arguments go back that are no JSON object."""
+"""The key for arguments that are no JSON object."""
 
 LONG = 1 << 18
 """Characters of a text that are written at once."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Ready(str):
+class JsonText(str):
     """A member's value as finished JSON text."""
 
     __slots__ = ()
@@ -75,7 +75,7 @@ class Ready(str):
 class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no room for slots that hold anything
     """The offered tools, with the texts made of them, each made once.
 
-    Whoever offers the same tools again gives the same object, so nothing is written anew for a step.
+    Offer the same tools again with the same object, so that nothing is written anew for a step.
     """
 
     def __init__(self, tools: Iterable[ToolSpec] = (), /) -> None:
@@ -94,9 +94,9 @@ class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no 
         return self._texts[key]
 
 
-def tools_text(tools: Sequence[ToolSpec], make: Callable[[ToolSpec], JSON]) -> Ready | None:
+def tools_text(tools: Sequence[ToolSpec], make: Callable[[ToolSpec], JSON]) -> JsonText | None:
     """Return the tools as a member of the body. None without tools."""
-    return None if not tools else Ready((tools if isinstance(tools, Tools) else Tools(tools)).written(make))
+    return None if not tools else JsonText((tools if isinstance(tools, Tools) else Tools(tools)).written(make))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,13 +114,13 @@ class Growing:
 
 
 def body_bytes(
-    body: Mapping[str, JSON], added: Mapping[str, JSON], *, tools: Ready | None, **conversation: Sequence[JSON]
+    body: Mapping[str, JSON], added: Mapping[str, JSON], *, tools: JsonText | None, **conversation: Sequence[JSON]
 ) -> tuple[bytes, Growing]:
     """Write a request's body: compact UTF-8, without anything refused by providers' parsers.
 
     Args:
-        body: What a dialect begins it with.
-        added: What a person wants in it over that.
+        body: The dialect's first members.
+        added: The person's members, which win.
         tools: What is offered; None is left out.
         conversation: The one member that grows from step to step, behind all else: a request then begins with all the bytes of
             the one before it.
@@ -133,7 +133,7 @@ def body_bytes(
     for key, value in whole.items():
         written += b"," * (len(written) > 1) + _encoded(f"{json_text(key)}:")
         if value is not last[name]:
-            written += _encoded(value if isinstance(value, Ready) else json_text(value))
+            written += _encoded(value if isinstance(value, JsonText) else json_text(value))
             continue
         written += b"["
         for element in elements:
@@ -186,7 +186,7 @@ def json_lines(value: JSON, newline: str = "\n") -> str:
 
     Args:
         value: What to write.
-        newline: What its further lines begin with, a line feed first.
+        newline: The beginning of further lines, a line feed first.
     """
     inner = f"{newline}  "
     if isinstance(value, dict) and value:
@@ -261,7 +261,7 @@ class CallIds:
     Args:
         limit: The most characters that an id may have.
         allowed: What it may consist of, as the inside of a regular expression's brackets.
-        least: The fewest characters; the same as the most, where a vendor wants exactly so many.
+        least: The fewest characters; equal to the most for vendors with a fixed length.
     """
 
     def __init__(self, limit: int, allowed: str = r"\x21-\x7e", *, least: int = 0) -> None:
@@ -313,7 +313,7 @@ def echo_of(part: object, *, provider: str, model: str, dialect: str) -> Mapping
 
 
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-"""The types of images that nearly every service takes; a request with another one is refused whole."""
+"""The types of images taken by nearly every service; a request with any other type is refused."""
 
 
 def with_taken_images(parts: Sequence[object], taken: frozenset[str] = IMAGES) -> list[object]:

@@ -60,9 +60,9 @@ class Sender:
         """Send a request and read the response's head; the caller closes the response.
 
         Args:
-            provider: Whom it goes to.
+            provider: The provider.
             outgoing: The request.
-            place: Where in the conversation its records belong.
+            place: The place in the conversation for the records.
             began: Told the exchange's id once the request is recorded, before it is sent.
 
         Raises:

@@ -24,7 +24,7 @@ class NameRule:
 
     Attributes:
         first: The characters a name may begin with, as the inside of a regular expression's brackets.
-        rest: Those it may go on with.
+        rest: The characters allowed after the first.
         limit: The most characters.
     """
 
@@ -68,7 +68,7 @@ class NameTable:
         """Name each tool `SERVER__TOOL`, with a hash in case of conflict with a vendor's rule or another tool.
 
         Args:
-            tools: Server and tool, as the servers call them; one that comes twice counts once.
+            tools: Server and tool, as the servers call them; duplicates count once.
             rule: The dialect's rule.
         """
         wanted = {

@@ -1,8 +1,7 @@
-"""Heads of HTTP/1.1 messages out of bytes and into bytes again, each line as it came.
+"""Heads of HTTP/1.1 messages, read from bytes and written back with every line unchanged.
 
-Requests are read strictly, since whoever can reach the port may send them, but for what every server takes: lines without CR,
-folded lines that frame nothing, the target as a whole URL. Responses are read as leniently as clients read them.
-Source: RFC 9112, sections 2 to 5; threats.md, PXY-06 and PXY-07.
+Requests are read strictly, except where every server is lenient: lines without CR, folded lines without influence on framing, a whole URL
+as target. Responses are read as leniently as clients read them. Source: RFC 9112, sections 2 to 5.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _NO_OPTIONS = frozenset[bytes]()
 
 
 class HeadError(Exception):
-    """A message that cannot be passed on.
+    """A message unfit to be passed on.
 
     Attributes:
         status: The answer that a client gets.
@@ -69,7 +68,7 @@ class Field(NamedTuple):
     line: bytes
 
     def having(self, value: bytes) -> Field:
-        """The same line with another value in it.
+        """The line with a new value.
 
         Raises:
             HeadError: That would be several.
@@ -95,7 +94,7 @@ def made(name: bytes, value: bytes) -> Field:
 
 
 def _in_line(value: bytes) -> bytes:
-    """What comes into a line begins none of its own."""
+    """Refuse a value with a line break."""
     if _IN_NO_LINE.search(value):
         raise HeadError(502, "a line of a head would be several")
     return value
@@ -103,7 +102,7 @@ def _in_line(value: bytes) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class _Head:
-    """What both kinds of heads have.
+    """The common part of request and response heads.
 
     Attributes:
         minor: Of the version, HTTP/1.0 or HTTP/1.1.
@@ -117,11 +116,11 @@ class _Head:
 
     @cached_property
     def by_name(self) -> Mapping[bytes, list[bytes]]:
-        """The values of each header, by its name in lower case."""
-        found: dict[bytes, list[bytes]] = {}
+        """The values of each header by lower-case name."""
+        by_name: dict[bytes, list[bytes]] = {}
         for name, value, _ in self.fields:
-            found.setdefault(name.lower(), []).append(value)
-        return found
+            by_name.setdefault(name.lower(), []).append(value)
+        return by_name
 
     @property
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
@@ -129,26 +128,26 @@ class _Head:
         return ((name, value) for name, value, _ in self.fields)
 
     def values(self, name: bytes) -> list[bytes]:
-        """All values of a header, its name in lower case."""
+        """All values of a header, by lower-case name."""
         return self.by_name.get(name, [])
 
     def value(self, name: bytes) -> bytes:
-        """The first value of a header; empty where there is none."""
-        found = self.by_name.get(name)
-        return found[0] if found else b""
+        """The first value of a header, by lower-case name; empty if the header is missing."""
+        values = self.by_name.get(name)
+        return values[0] if values else b""
 
     @cached_property
     def options(self) -> frozenset[bytes]:
-        """What the `Connection` headers name, in lower case."""
+        """The options in the `Connection` headers, in lower case."""
         values = self.values(b"connection")
         if not values:
             return _NO_OPTIONS
         named = b",".join(values).lower().split(b",")
-        return frozenset(each.strip() for each in named) - {b""}
+        return frozenset(option.strip() for option in named) - {b""}
 
     @property
     def lasts(self) -> bool:
-        """Whether the connection may be used again after this message."""
+        """Whether the connection may be used again afterwards."""
         return b"close" not in self.options and (self.minor == 1 or b"keep-alive" in self.options)
 
 
@@ -170,7 +169,7 @@ class RequestHead(_Head):
 
     @property
     def wants_websocket(self) -> bool:
-        """Whether the client asks to go on in another protocol that is passed through as it is."""
+        """Whether the client asks to go on with WebSocket."""
         return b"upgrade" in self.options and self.value(b"upgrade").lower() == b"websocket"
 
 
@@ -188,18 +187,18 @@ class ResponseHead(_Head):
 
     @property
     def is_final(self) -> bool:
-        """Whether it is the answer, and no word before it; a change of protocol is one."""
+        """Whether the response is final, or switches protocols, instead of an interim response."""
         return self.status >= 200 or self.status == 101
 
 
 class HeadEnd:
-    """Finds where a head ends in what comes of it piece by piece, each byte looked at once however small the pieces are."""
+    """Finds the end of a head that comes in pieces, looking at each byte once."""
 
     def __init__(self) -> None:
         self._without = 0
 
     def find(self, data: bytearray) -> int | None:
-        """Where the first head has ended, its empty line with it; None while that is not there.
+        """Find the end of the first head, including the empty line; None while the head is incomplete.
 
         Args:
             data: The same as before, or with more behind it; else `forget` comes first.
@@ -214,12 +213,12 @@ class HeadEnd:
         return match.end() if match else None
 
     def forget(self) -> None:
-        """What was looked at is not there any more."""
+        """Start over with new data."""
         self._without = 0
 
 
 def read_request(block: bytes) -> RequestHead:
-    """A request's head, with the empty line at its end.
+    """Read a request's head, including the empty line at the end.
 
     A folded line is refused in a header that frames, and where it looks like one, as RFC 9112 (section 5.2) allows: what reads it as a line
     of its own takes another framing from it than what joins it. All others tell the same to both.
@@ -248,7 +247,7 @@ def read_request(block: bytes) -> RequestHead:
 
 
 def _of_whole_url(head: RequestHead) -> RequestHead:
-    """The same with a path as its target. Source: RFC 9112, section 3.2.2.
+    """Turn a whole URL as target into a path and a Host header. Source: RFC 9112, section 3.2.2.
 
     Raises:
         HeadError: The target is no such URL.
@@ -256,15 +255,15 @@ def _of_whole_url(head: RequestHead) -> RequestHead:
     url = _WHOLE_URL.fullmatch(head.target)
     if url is None:
         raise HeadError(400, NO_PROXY)
-    others = tuple(field for field in head.fields if field.name.lower() != b"host")
+    fields = tuple(field for field in head.fields if field.name.lower() != b"host")
     target = url[2] or b"/"
     if not target.startswith(b"/"):
         target = b"/" + target
-    return replace(head, target=target, fields=(made(b"Host", url[1]), *others), is_absolute=True)
+    return replace(head, target=target, fields=(made(b"Host", url[1]), *fields), is_absolute=True)
 
 
 def read_response(block: bytes) -> ResponseHead:
-    """A response's head, with the empty line at its end.
+    """Read a response's head, including the empty line at the end.
 
     Raises:
         HeadError: It is none.
@@ -279,7 +278,7 @@ def read_response(block: bytes) -> ResponseHead:
 
 
 def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[Fields, bytes]:
-    """The headers that begin there, and what is behind them."""
+    """Read the headers from a position on; returns them and the rest."""
     fields: list[Field] = []
     while field := pattern.match(block, at):
         line, name, value = field[0], field[1], field[2].strip(_AROUND)
@@ -291,7 +290,7 @@ def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[Fields, 
 
 
 def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
-    """A request's head on the wire; `target` stands in for its own.
+    """A request's head on the wire, with `target` in place of the head's own if given.
 
     Raises:
         HeadError: On the wire it would be another.

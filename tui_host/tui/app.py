@@ -266,9 +266,9 @@ class TuiHost(App[int]):
     @override
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return one filter: Textual's own, then the exit filter that keeps control characters from the terminal."""
-        others = tuple(super().get_line_filters())
-        if others != self._exit_filter.others:
-            self._exit_filter = ExitFilter(others)
+        filters = tuple(super().get_line_filters())
+        if filters != self._exit_filter.others:
+            self._exit_filter = ExitFilter(filters)
         return [self._exit_filter]
 
     @override

@@ -1,4 +1,4 @@
-"""Files on their way into the app: another process reads them, and the chat says how far that has come."""
+"""Files opened by the app: another process reads them, and the chat shows the progress."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRITE_SECONDS = 5.0
 
 
 class Incoming:
-    """Files that will be read once the app's first frame is there.
+    """Files to read once the app's first frame is painted.
 
     Args:
         paths: Which.
@@ -65,7 +65,7 @@ class Incoming:
 
     @asynccontextmanager
     async def shown_in(self, app: TuiHost) -> AsyncGenerator[None]:
-        """While the block runs the app, it shows how far this has come, and then what came of it.
+        """Show the progress and then the result, while the block runs the app.
 
         An error ends it where no row was shown yet; else what was read stays, and the error stands beside it.
         """
@@ -79,7 +79,6 @@ class Incoming:
                 following.cancel()
 
     def _session_until_then(self, app: TuiHost) -> Session:
-        """What is shown until theirs is there."""
         from tui_host.capture.session_summary import foreign_session
 
         info = foreign_session(ARRIVING, self._names)
@@ -101,7 +100,7 @@ class Incoming:
 
     @contextmanager
     def _started(self) -> Generator[subprocess.Popen[bytes]]:
-        """The process that reads them; with the block it ends, wherever it is.
+        """Start the reading process, and kill it at the end of the block.
 
         Raises:
             TuiHostError: It cannot be started.
@@ -126,7 +125,7 @@ class Incoming:
                 process.kill()  # who waits for its next word hears that there is none
 
     async def _read(self, process: subprocess.Popen[bytes], app: TuiHost) -> ImportState:
-        """Show what comes of it; what it said last, once all is there."""
+        """Show the records as the process stores them, and return its last report."""
         from tui_host.tui.sources.imported import ArrivingSource
 
         stdin, stdout = _pipe(process.stdin), _pipe(process.stdout)
@@ -143,7 +142,7 @@ class Incoming:
         return so_far
 
     async def _show(self, name: str, app: TuiHost, first: Session) -> None:
-        """Its session has a record: let it take the place of what stood for it."""
+        """Replace the placeholder by the session, once the session has a record."""
         await app.host.ready()
         store = app.host.store
         assert store is not None  # noqa: S101 - it has what it shows
@@ -154,7 +153,7 @@ class Incoming:
             app.host.notices.append(f"{self._names} is being read; open it with f5.")
 
     def _is_shown(self, app: TuiHost) -> bool:
-        """Whether a person may have read something of it, or has gone on to another session meanwhile."""
+        """Whether the person may have read something of the session, or has gone on to another session."""
         if not self._id or app.session.id == ARRIVING:
             return False
         if app.session.id != self._id:
@@ -163,7 +162,7 @@ class Incoming:
         return source is not None and bool(source.ladder.rows)
 
     async def _break_off(self, error: TuiHostError, app: TuiHost) -> None:
-        """No more will come: say so in the chat of what there is, and beside it."""
+        """Report the error in the chat and as a notice: no more records will come."""
         from tui_host.chat.conversation import NoteItem, item_to_text
 
         self.broken = error
@@ -178,23 +177,23 @@ class Incoming:
         await self._note_in(app, note)
 
     async def _note_in(self, app: TuiHost, note: NoteItem) -> None:
-        """Put the note behind what is told, once nothing more comes; not where the person has gone on to another session."""
+        """Add the note at the end of the chat once no more items come, if the session is still on screen."""
         from tui_host.tui.sources.imported import ArrivingSource
 
         before, looks = (-1, -1), 0
         while app.session.id == self._id and looks < STILL_LOOKS:
             await asyncio.sleep(LOOK_SECONDS)
-            source, told = None if app.main is None else app.main.source, app.session.conversation
+            source, conversation = None if app.main is None else app.main.source, app.session.conversation
             if isinstance(source, ArrivingSource) and source.live:
                 source.break_off(str(self.broken))
             if source is None or source.live:
                 continue
-            now = len(source.ladder.rows), len(told)
+            now = len(source.ladder.rows), len(conversation)
             looks, before = looks + 1 if now == before else 0, now
         if app.session.id == self._id:
-            told = app.session.conversation
-            if not len(told) or told[len(told) - 1] != note:
-                told.add(note)
+            conversation = app.session.conversation
+            if not len(conversation) or conversation[len(conversation) - 1] != note:
+                conversation.add(note)
 
 
 def _words(so_far: ImportState) -> str:

@@ -62,7 +62,7 @@ ACTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that works in one place.
+    """A key of one place.
 
     Attributes:
         names: Textual's names of the key, separated by commas as in a binding.

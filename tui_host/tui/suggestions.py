@@ -1,4 +1,4 @@
-"""What an empty chat offers: three questions to try, and the real models that were found."""
+"""Suggestions in an empty chat: three questions, and the models found on this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.capture.visible import line
-from tui_host.llm.probe import found
+from tui_host.llm.probe import presets_with_keys
 from tui_host.settings.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -28,20 +28,20 @@ MOST = 4
 
 
 class Offers(NamedTuple):
-    """What stands in a chat without messages: key and text of each question to try, and what else is worth knowing."""
+    """The content of an empty chat: questions with their keys, and lines of advice."""
 
     questions: tuple[tuple[str, str], ...]
     lines: tuple[str, ...]
 
 
 def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
-    """What stands in a chat without messages.
+    """Return the content of an empty chat.
 
     Args:
         settings: Where keys are looked for.
         local: Model servers that answered on this machine; none before they were asked.
     """
-    keys = [f"{PRESETS[name].key_variable} is set ({name})" for name in found(settings.environment)]
+    keys = [f"{PRESETS[name].key_variable} is set ({name})" for name in presets_with_keys(settings.environment)]
     servers = [_server(server) for server in local]
     lines = [HOW]
     if keys or servers:

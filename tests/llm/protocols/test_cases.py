@@ -17,7 +17,7 @@ from tui_host.llm.messages import Stop
 from tui_host.llm.protocols import call_grammar as ending
 from tui_host.llm.protocols import text_reader as held
 from tui_host.llm.protocols.protocol_table import protocol
-from tui_host.llm.protocols.text_reader import Held
+from tui_host.llm.protocols.text_reader import TextBuffer
 from tui_host.llm.thinktags import ThinkTags
 
 ONE = [("math__add", SUM)]
@@ -379,10 +379,10 @@ class Passing:
 def looked_at(name: str, answer: str, step: int) -> int:
     """How many characters a reader looks at: of what it holds, each time it does, and of what it seeks an end in."""
     sizes: list[int] = []
-    whole = Held.text.fget
+    whole = TextBuffer.text.fget
     assert whole is not None
 
-    def text_of(self: Held, *, whole: Callable[[Held], str] = whole) -> str:
+    def text_of(self: TextBuffer, *, whole: Callable[[TextBuffer], str] = whole) -> str:
         text = whole(self)
         sizes.append(len(text))
         return text
@@ -391,7 +391,7 @@ def looked_at(name: str, answer: str, step: int) -> int:
         return Passing(re.compile("|".join(map(re.escape, texts))), sizes)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Held, "text", property(text_of))
+        patched.setattr(TextBuffer, "text", property(text_of))
         patched.setattr(ending, "_either", passing)
         for owner, pattern in ((ending, "_IN_STRING"), (ending, "_OUTSIDE"), (held, "_TAG")):
             patched.setattr(owner, pattern, Passing(getattr(owner, pattern), sizes))

@@ -1,4 +1,4 @@
-"""Sessions as JSON lines, whole: written, and read back record by record. Source: DESIGN, Contract, Record lines."""
+"""Write a session as JSON lines, and read the lines back record by record."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _Known = TypeVar("_Known")
 
 
 def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
-    """A session's lines, each with its line end.
+    """Yield the lines of a session, each with a line end.
 
     Args:
         session: For the first line.
@@ -49,12 +49,12 @@ def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Itera
 
 
 def session_line(session: SessionInfo) -> bytes:
-    """The line that begins a session."""
+    """Return the first line of an export."""
     return b"{%s}\n" % _members({"tui_host": FORMAT, "session": _session(session)})
 
 
 def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
-    """One record as a line."""
+    """Return one record as a line."""
     draft = record.draft
     place = draft.place
     before: dict[str, JSON] = {
@@ -87,7 +87,7 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
 
 
 def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
-    """The record of a line, and whether it is part of a preamble.
+    """Parse the line of a record; return the record, and whether the record is part of a preamble.
 
     Args:
         line: As `record_line` wrote it; fields that are not known are passed over.
@@ -107,7 +107,7 @@ def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
 
 
 def load_line(line: bytes) -> JSON:
-    """What a line says as JSON.
+    """Parse a line as JSON.
 
     Raises:
         ValueError: It is none, or has a number of more digits than Python computes with.
@@ -123,7 +123,7 @@ def load_line(line: bytes) -> JSON:
 
 
 def read_time(value: Mapping[str, JSON], name: str) -> int:
-    """The nanoseconds since 1970 that a member tells as a time.
+    """Read a member with a time as nanoseconds since 1970.
 
     Raises:
         ValueError: It tells none; in words for a person.
@@ -138,7 +138,7 @@ def read_time(value: Mapping[str, JSON], name: str) -> int:
 
 
 def in_words(error: Exception) -> str:
-    """What is wrong with a line, for a person."""
+    """Say for a person why a line cannot be read."""
     match error:
         case UnicodeDecodeError():
             return "it is no text"
@@ -253,10 +253,10 @@ def _data(value: Mapping[str, JSON]) -> bytes:
 
 
 def _one_of(known: Mapping[str, _Known], value: Mapping[str, JSON], name: str) -> _Known:
-    found = known.get(_required_text(value, name))
-    if found is None:
+    value_of_kind = known.get(_required_text(value, name))
+    if value_of_kind is None:
         raise ValueError(f"its {name} is none that is known")
-    return found
+    return value_of_kind
 
 
 def _sequence(value: JSON) -> Sequence[JSON]:

@@ -1,4 +1,4 @@
-"""A session as Markdown: the conversation, and under each step its requests, responses and frames as text.
+"""Export a session as Markdown: the conversation, and under each step the requests, responses and frames as text.
 
 Foreign text stands in quotes and fences that nothing in it can end (a quote ends whatever was left open in it), so that
 what a model or server said never looks like what the host says of it. In a line it is code, or, in the heading, words without markup.
@@ -43,7 +43,7 @@ class _Wires:
     unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def take(self, turn: int, step: int | None = None) -> list[Record]:
-        """The records of a step, or all that is left of a turn; each is given once."""
+        """Take the records of a step, or all remaining records of a turn, out of the store of records."""
         keys = [key for key in self.steps if key[0] == turn and step in {None, key[1]}]
         return [record for key in keys for record in self.steps.pop(key)]
 
@@ -61,12 +61,12 @@ def pieces(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[R
 
 
 def quote(text: str) -> str:
-    """Text as a block quote: whatever it leaves open ends with it."""
+    """Return a text as a block quote, where nothing in the text stays open."""
     return "\n".join(f"> {line}".rstrip() for line in _BREAK.split(text))
 
 
 def fence(text: str, language: str = "") -> str:
-    """Text as a code block, with a fence longer than any in it."""
+    """Return a text as a code block, with a fence longer than any in the text."""
     longest = max(map(len, _TICKS.findall(text))) if "```" in text else 2  # bodies are large, and most have none
     ticks = "`" * (1 + longest)
     end = "" if text.endswith("\n") else "\n"
@@ -74,7 +74,7 @@ def fence(text: str, language: str = "") -> str:
 
 
 def words(text: str) -> str:
-    """Text as words in a line, in which nothing is markup, and nothing acts or hides."""
+    """Return a text as words in a line, without markup and without characters that act or hide."""
     return _MARKUP.sub(r"\\\g<0>", visible(" ".join(text.split())))
 
 
@@ -131,7 +131,7 @@ def _sorted(records: Iterable[tuple[Record, bool]]) -> _Wires:
 
 
 def _placed(items: Iterable[str]) -> Iterator[tuple[StepKey, Item]]:
-    """Items with turn and step; a note stands in the step where it was made."""
+    """Yield items with turn and step; a note stands in the step of its making."""
     place: StepKey = (0, 0)
     for item in _read(items):
         turn = _number(item, "turn") or place[0]
@@ -271,18 +271,18 @@ def _body(drafts: Sequence[Draft]) -> Iterator[str]:
 
 
 def _decoded(drafts: Sequence[Draft]) -> tuple[bytes, str]:
-    """Return what can be decoded of a body, and why that is not all of it."""
+    """Return the readable part of a body, and why the rest cannot be read."""
     body = PlainBody()
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     for draft in drafts:
         size = _PIECE if draft.encoding else max(len(draft.data), 1)
         for start in range(0, len(draft.data), size):
             plain = body.feed(draft.data[start : start + size], draft.encoding)
             if plain is None:
-                return b"".join(found), body.problem
-            found.append(plain)
+                return b"".join(pieces), body.problem
+            pieces.append(plain)
     body.finish()
-    return b"".join(found), body.problem
+    return b"".join(pieces), body.problem
 
 
 def _text(item: Item, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Records folded into exchanges: heads, bodies, their chunks with their times, and how it ended."""
+"""Fold records into exchanges: heads, bodies, chunks with times, and the end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedEvent:
-    """An event of a stream with the time of the chunk that completed it, as that has it."""
+    """An event of a stream, with the time of the chunk by which the event was complete."""
 
     event: SseEvent
     mono_ns: int | None
@@ -39,7 +39,7 @@ class TimedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One HTTP request with its response, as far as they were recorded.
+    """One HTTP request with the response, as far as recorded.
 
     Attributes:
         capture: The capture's id.
@@ -69,7 +69,7 @@ class Exchange:
 
     @property
     def ending(self) -> Ending | None:
-        """How it ended; None while it lasts."""
+        """The end of the exchange; None while the exchange lasts."""
         return read_ending(self.end.draft.data) if self.end is not None else None
 
     @property
@@ -90,7 +90,7 @@ class Exchange:
         return _decoded([record.draft for record in records], whole=self.end is not None)
 
     def events(self) -> list[TimedEvent]:
-        """The events of a streamed response, comments too; empty if it is no event stream."""
+        """The events of a streamed response, comments too; empty for any response but an event stream."""
         if not _content_type(self.response_head).startswith("text/event-stream"):
             return []
         decoded = self.decoded()
@@ -104,17 +104,17 @@ class Exchange:
 
 def fold_exchanges(records: Iterable[Record]) -> dict[tuple[str, str], Exchange]:
     """All exchanges in some records, by capture and id, in the order of their first records."""
-    found: dict[tuple[str, str], _Parts] = {}
+    parts_by_exchange: dict[tuple[str, str], _Parts] = {}
     for record in records:
         draft = record.draft
         if draft.exchange is None or draft.kind in {"frame", "link"}:
             continue
-        found.setdefault((record.capture, draft.exchange), _Parts()).take(record)
-    return {key: parts.exchange(*key) for key, parts in found.items()}
+        parts_by_exchange.setdefault((record.capture, draft.exchange), _Parts()).take(record)
+    return {key: parts.exchange(*key) for key, parts in parts_by_exchange.items()}
 
 
 class _Parts:
-    """The records of one exchange, while they are sorted."""
+    """The records of one exchange, sorted by kind."""
 
     __slots__ = ("chunks", "end", "request", "response")
 

@@ -20,7 +20,7 @@ _TOLERANT = json.JSONDecoder(strict=False)
 
 
 def load(text: str | bytes, *, strict: bool = True) -> JSON:
-    """Parse JSON. An integer with more digits than Python converts is returned as its text.
+    """Parse JSON. An integer with too many digits for Python is returned as text.
 
     Args:
         text: The JSON.
@@ -40,7 +40,7 @@ def load(text: str | bytes, *, strict: bool = True) -> JSON:
 
 
 def load_tolerantly(text: str) -> JSON:
-    """Parse JSON with control characters in its strings; raises as `load` does."""
+    """Parse JSON with control characters in strings; raises as `load` does."""
     return load(text, strict=False)
 
 
@@ -57,7 +57,7 @@ def read_json(data: bytes | str) -> JSON:
 
 
 def integer(text: str) -> int | str:
-    """Return an integer, or its text where Python does not convert so many digits."""
+    """Return an integer, or the text where Python does not convert so many digits."""
     try:
         return int(text)
     except ValueError:
@@ -84,7 +84,7 @@ def is_deeper(text: str, limit: int = DEPTH) -> bool:
 
 
 def _deepest(brackets: bytes) -> int:
-    """Return the depth at the innermost pairs, between which a level is left and entered again."""
+    """Return the depth at the innermost pairs of brackets."""
     between = (2 * piece.count(b"[") - len(piece) for piece in brackets.split(b"[]"))
     return max(accumulate(between)) + 1
 

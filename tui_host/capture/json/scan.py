@@ -1,4 +1,4 @@
-"""Look into JSON that is too large or too broken to be parsed: its structure, its elements one by one, its first scalars.
+"""Look into JSON too large or too broken to parse: the structure, elements one by one, the first scalars.
 
 Bytes may be a mapped file: only one member of it is held at a time. No function here calls itself.
 """
@@ -54,13 +54,13 @@ class BrokenError(ValueError):
 
 
 def after_space(data: Data, at: int) -> int:
-    """The first byte from there on that is no white space."""
-    found = _SPACE.match(data, at)
-    return at if found is None else found.end()
+    """Return the place of the first byte after white space."""
+    match = _SPACE.match(data, at)
+    return at if match is None else match.end()
 
 
 def value_end(data: Data, at: int) -> int:
-    """One past the last byte of the value that begins there.
+    """Return the end of the value at `at`.
 
     Raises:
         BrokenError: It has no end.
@@ -70,14 +70,14 @@ def value_end(data: Data, at: int) -> int:
         return _string_end(data, at)
     if first in {b"{", b"["}:
         return _closed_at(data, at)
-    found = _PLAIN.match(data, at)
-    if found is None or found.end() == at:
+    match = _PLAIN.match(data, at)
+    if match is None or match.end() == at:
         raise BrokenError("a value is missing", at)
-    return found.end()
+    return match.end()
 
 
 def members(data: Data, at: int) -> Iterator[tuple[bytes, int]]:
-    """The members of the object that begins there: each key as it is written, and where its value begins.
+    """Yield the members of the object at `at`: each key as written, and the start of the value.
 
     Raises:
         BrokenError: It is no object, or has no end.
@@ -99,7 +99,7 @@ def members(data: Data, at: int) -> Iterator[tuple[bytes, int]]:
 
 
 def elements(data: Data, at: int) -> Iterator[tuple[int, int]]:
-    """The elements of the array that begins there: first byte, and one past the last.
+    """Yield start and end of each element of the array at `at`.
 
     Raises:
         BrokenError: It is no array, or has no end.
@@ -132,7 +132,7 @@ def _string_end(data: Data, at: int) -> int:
 
 
 def _unescaped_quote(data: Data, at: int) -> int:
-    """The first quotation mark from there on, in a string, that no backslash escapes; -1 if there is none.
+    """Return the place of the first unescaped quotation mark from `at` on in a string; -1 without one.
 
     What is escaped is blanked out first, in pieces: texts of models are full of it, and a pattern takes ten times as long.
     """
@@ -140,9 +140,9 @@ def _unescaped_quote(data: Data, at: int) -> int:
     while piece := data[at : at + look]:
         if (len(piece) - len(piece.rstrip(b"\\"))) % 2:
             piece += data[at + look : at + look + 1]  # what its last backslash escapes
-        found = piece.replace(b"\\\\", b"  ").replace(b'\\"', b"  ").find(b'"')
-        if found >= 0:
-            return at + found
+        place = piece.replace(b"\\\\", b"  ").replace(b'\\"', b"  ").find(b'"')
+        if place >= 0:
+            return at + place
         at += len(piece)
         look = min(4 * look, _LOOK)
     return -1
@@ -151,8 +151,8 @@ def _unescaped_quote(data: Data, at: int) -> int:
 def _closed_at(data: Data, at: int) -> int:
     start, depth = at, 0
     while True:
-        found = _PASSED.match(data, at)
-        at = at if found is None else found.end()
+        match = _PASSED.match(data, at)
+        at = at if match is None else match.end()
         match data[at : at + 1]:
             case b"":
                 raise BrokenError("it is cut off", start)
@@ -173,11 +173,11 @@ def _closed_at(data: Data, at: int) -> int:
 
 
 def skim(data: bytes) -> dict[Path, bytes]:
-    """The scalars near the beginning, and those that stand behind everything else, by their path; a container is its bracket.
+    """Return the scalars near the beginning, and the scalars behind everything else, by path; a container is a bracket.
 
     Takes the same time for any length. The first member of a name counts.
     """
-    found: dict[Path, bytes] = {}
+    scalars: dict[Path, bytes] = {}
     path: list[bytes] = []
     key = value = b""
     end = 0
@@ -188,7 +188,7 @@ def skim(data: bytes) -> dict[Path, bytes]:
         end = match.end()
         if token in b"{[":
             if len(path) < _KEPT_DEPTH:
-                found.setdefault((*path, key), token)
+                scalars.setdefault((*path, key), token)
             path.append(key)
             key = value = b""
             if len(path) > _DEPTH:
@@ -197,14 +197,14 @@ def skim(data: bytes) -> dict[Path, bytes]:
             key, value = value[1:-1], b""
         elif token in b",}]":
             if value and len(path) < _KEPT_DEPTH:
-                found.setdefault((*path, key), value)
+                scalars.setdefault((*path, key), value)
             key = value = b""
             if token != b"," and path:
                 path.pop()
         else:
             value = token
-    _skim_tail(data, found)
-    return found
+    _skim_tail(data, scalars)
+    return scalars
 
 
 def _skim_tail(data: bytes, found: dict[Path, bytes]) -> None:
@@ -219,7 +219,7 @@ def _skim_tail(data: bytes, found: dict[Path, bytes]) -> None:
 
 
 def parts_of(data: bytes) -> int:
-    """Count brackets and commas outside of strings: exactly up to `PARTS_LIMIT`, beyond it at least so many. 30 MB take 0.1 s."""
+    """Count brackets and commas outside of strings: exactly up to `PARTS_LIMIT`, and at least the limit beyond. 30 MB take 0.1 s."""
     if len(data) <= PARTS_LIMIT or sum(_occurrences(data, mark) for mark in (b"{", b"[", b",")) <= PARTS_LIMIT:
         return 0
     plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")

@@ -1,4 +1,4 @@
-"""Exchanges as rows: two halves for a model's; for a server's none, since its frames are rows, unless it failed or had none."""
+"""Rows for exchanges: two for a model's exchange, none for a server's, unless the exchange failed or had no frames."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_LINES = b"\n"
 
 @dataclass(slots=True)
 class _Open:
-    """An exchange that has not ended.
+    """An exchange in progress.
 
     Attributes:
         request: The row of its request, or of its request's first frame; -1 if there is none.
@@ -74,8 +74,8 @@ class LadderHttp:
 
     def half(self, capture: str, exchange: str, *, is_request: bool) -> int | None:
         """The row of a model's request or response."""
-        found = self._halves.get((capture, exchange), (-1, -1))[0 if is_request else 1]
-        return found if found >= 0 else None
+        number = self._halves.get((capture, exchange), (-1, -1))[0 if is_request else 1]
+        return number if number >= 0 else None
 
     def _request(self, record: Record, exchange: _Open) -> None:
         draft = record.draft
@@ -176,7 +176,7 @@ def _first_words(said: bytes) -> str:
 
 
 class EventCount:
-    """Counts the events of one body, by the lines that they begin with, or end with where each is a line.
+    """Count the events of one body by the beginnings or ends of lines.
 
     Args:
         head: The response's; what is coded, or no stream, has no events to be seen.
@@ -190,7 +190,7 @@ class EventCount:
         self._tail = b"\n" if self._mark == _OF_EVENTS else b""
 
     def feed(self, data: bytes) -> int:
-        """How many more there are with the next bytes."""
+        """Return the number of further events in the next bytes."""
         if not self._mark:
             return 0
         text = self._tail + data

@@ -35,7 +35,7 @@ _PARTS_NAME = re.compile(rb'\bname="?([\w.\[\]-]+)', re.IGNORECASE)
 
 
 class Brackets:
-    """Find pairs of brackets that have strings between them, and no other brackets of the same kind but in strings.
+    """Find pairs of brackets with strings between, and without further brackets of a kind but in strings.
 
     Takes linear time. One regular expression would follow each beginning without an end to the end of the body.
 
@@ -50,7 +50,7 @@ class Brackets:
         self._last = brackets[1:]
 
     def sub(self, replace: ReplaceContent, data: bytes) -> bytes:
-        """Return `data` with the content of every pair replaced by what `replace` returns."""
+        """Replace the content of every pair by the return value of `replace`."""
         pieces: list[bytes] = []
         strings, kept = _Strings(data), 0
         begin = self._begin.search(data)
@@ -63,7 +63,7 @@ class Brackets:
         return b"".join((*pieces, data[kept:])) if pieces else data
 
     def _end(self, at: int, strings: _Strings) -> int | None:
-        """Return the place of the last bracket, None where another one comes before it."""
+        """Return the place of the last bracket, None where a first bracket comes before."""
         data, passed = strings.data, list[int]()
         while at not in strings.endless:
             passed.append(at)
@@ -79,7 +79,7 @@ class Brackets:
 
 
 class _Strings:
-    """The strings of a body that were passed so far.
+    """The strings of a body, as far as scanned.
 
     Attributes:
         data: The body.
@@ -92,7 +92,7 @@ class _Strings:
         self._spans: list[tuple[int, int]] = []
 
     def end_of(self, at: int) -> int:
-        """Return the end of the string that begins at `at`; the body's end if the string has none.
+        """Return the end of the string at `at`; the end of the body for an unfinished string.
 
         A quotation mark inside of another string has a backslash before it, so what begins there ends where that string does.
         """
@@ -106,7 +106,7 @@ class _Strings:
 
 
 class Marker:
-    """Puts marks in the places of credentials, and collects what stood there."""
+    """Put marks in the places of credentials, and collect what stood there."""
 
     def __init__(self, learn: Learn) -> None:
         self._learn = learn
@@ -114,11 +114,11 @@ class Marker:
 
     @property
     def found(self) -> tuple[Redaction, ...]:
-        """What was taken out, in order."""
+        """The removed credentials, in order."""
         return tuple(self._found)
 
     def value(self, name: str, raw: bytes, value: str, *, is_sure: bool = True) -> bytes:
-        """Return the mark for a value that is written as `raw`. A value that may be no credential is learned only if it is opaque."""
+        """Return the mark for a value written as `raw`. A doubtful credential is learned only if opaque."""
         if not raw or raw.startswith(_MARK):
             return raw
         if is_sure or _OPAQUE.fullmatch(value):
@@ -127,25 +127,25 @@ class Marker:
         return mark(name).encode()
 
     def member(self, match: re.Match[bytes], *, is_sure: bool = True, name: str = "") -> bytes:
-        """Return a member of an object (groups: key, what leads to the value, string) with a mark under the key's or another name."""
+        """Return a member of an object (groups: key, colon, string) with a mark, under the name of the key or a given name."""
         marked = self.text(name or match[1].decode("latin-1"), match[3], is_sure=is_sure)
         return b'"%s"%s%s' % (match[1], match[2], marked)
 
     def number(self, match: re.Match[bytes]) -> bytes:
-        """Return a member whose value is a number with a mark. Digits stand elsewhere by chance, so they are not learned."""
+        """Return a member with a mark instead of a number. Digits stand elsewhere by chance, and are not learned."""
         name = match[1].decode("latin-1")
         self._found.append(Redaction(where="data", name=name, length=len(match[3])))
         return b'"%s"%s"%s"' % (match[1], match[2], mark(name).encode())
 
     def text(self, name: str, raw: bytes, *, is_sure: bool = True) -> bytes:
-        """Return the mark for a string; a scheme such as `Bearer` before the credential stays."""
+        """Return the mark for a string; a scheme such as `Bearer` stays."""
         scheme, space, rest = raw.partition(b" ")
         if not space or scheme.lower().decode("latin-1") not in SCHEMES:
             scheme, space, rest = b"", b"", raw
         return b'"%s%s%s"' % (scheme, space, self.value(name, rest, string_value(rest), is_sure=is_sure))
 
     def part(self, part: bytes, is_credential: Callable[[str], bool]) -> bytes:
-        """Return a part of a multipart body, with a mark as its content if its name is a credential's."""
+        """Return a part of a multipart body, with a mark for content under the name of a credential."""
         head = _END_OF_PARTS_HEAD.search(part)
         named = _PARTS_NAME.search(part, 0, head.end()) if head else None
         name = named[1].decode("latin-1") if named else ""
@@ -156,7 +156,7 @@ class Marker:
         return part[: head.end()] + self.value(name, value, value.decode("utf-8", "replace")) + end
 
     def url(self, match: re.Match[bytes]) -> bytes:
-        """Return a string that is a URL, with marks for the credentials in it."""
+        """Return a string with a URL, with marks for the credentials."""
         url = string_value(match[1])
         pieces: list[str] = []
         end = 0
@@ -179,7 +179,7 @@ def in_parts(data: bytes, without: Callable[[bytes], bytes]) -> bytes:
 
 
 def read(data: bytes) -> JSON:
-    """Parse JSON; None also for what is none."""
+    """Parse JSON; None for broken JSON too."""
     try:
         value = load(data)
     except (ValueError, RecursionError):
@@ -188,6 +188,6 @@ def read(data: bytes) -> JSON:
 
 
 def string_value(raw: bytes) -> str:
-    """Return the value of a string whose content is written as `raw` in JSON."""
+    """Return the value of a JSON string with the content `raw`."""
     value = read(b'"%s"' % raw) if b"\\" in raw else None
     return value if isinstance(value, str) else raw.decode("utf-8", "replace")

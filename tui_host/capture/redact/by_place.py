@@ -147,7 +147,7 @@ class _Headers:
         return _MEMBER_OF_MANY.sub(of_many, members) if b"[" in members else members
 
     def without_in_list(self, begin: re.Match[bytes], items: bytes) -> bytes:
-        """Return a list of objects with one name and value each, with marks."""
+        """Return a list of objects with name and value, with marks."""
         del begin
         takes_all = read(b"[" + items + b"]") in self._for_servers
 
@@ -169,7 +169,7 @@ def _is_key(name: str) -> bool:
 
 
 def _headers_of_servers(data: bytes) -> Collection[JSON]:
-    """Return the headers that a model's provider is to send to the servers of tools: all of their values are taken out."""
+    """Return the headers for the servers of tools, of which all values are taken out."""
     request = read(data)
     if not isinstance(request, dict):
         return []
@@ -215,7 +215,7 @@ def without_keys_beside(data: bytes, marker: Marker) -> bytes:
 
 
 def _keys(value: JSON, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the keys in a value, but for those in the conversation."""
+    """Yield names and values of keys, outside of the conversation."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if isinstance(inner, str):
@@ -235,7 +235,7 @@ def _is_key_in_settings(name: str, value: str) -> bool:
 
 
 def _is_by_form(value: str) -> bool:
-    """Return whether a value is a key by its form: long, random letters and digits, and no id or digest."""
+    """Return whether a value is a key by form: long, random letters and digits, and no id or digest."""
     if len(value) < TELLING_FROM or not _KEY_LIKE.fullmatch(value) or _HEX.fullmatch(value) or _ULID.fullmatch(value):
         return False
     return any(map(is_by_chance, _RUN.findall(value)))
@@ -246,7 +246,7 @@ def _text(raw: bytes) -> str:
 
 
 def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
-    """Return where credentials stand in a header's value, without a scheme before one.
+    """Return the spans of credentials in a header's value, without a scheme.
 
     Args:
         name: The header's name, in lower case.
@@ -270,7 +270,7 @@ def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
 
 
 def shown_by(head: Head) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the lasting credentials in a request's head, which may be repeated anywhere."""
+    """Yield names and values of the lasting credentials in the head of a request, which may be repeated anywhere."""
     for name, value in head.headers:
         key = name.lower()
         is_one = is_credential_header(key) or is_credential_by_value(key, value)
@@ -292,12 +292,12 @@ def _in_urls(text: str) -> Iterator[tuple[str, str]]:
         if span.name.lower() in SESSION_KEYS:
             continue
         value = text[span.start : span.end]
-        for each in said(value):
-            yield span.name, password_in(each) if span.name == "userinfo" else each
+        for decoded in said(value):
+            yield span.name, password_in(decoded) if span.name == "userinfo" else decoded
 
 
 def _in_basic(value: str, credential: str) -> Iterator[tuple[str, str]]:
-    """Yield the password of Basic authentication. Source: RFC 7617; RFC 6749, section 2.3.1, where it is encoded as in a form."""
+    """Yield the password of Basic authentication. Source: RFC 7617; RFC 6749, section 2.3.1, for the encoding as in a form."""
     if value[:6].lower() != "basic ":
         return
     try:

@@ -1,4 +1,4 @@
-"""Search bytes for known secrets, in every spelling that encoders make of them, and put marks in their places."""
+"""Search bytes for known secrets, in every spelling made by encoders, and put marks in their places."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _HEX_ESCAPE = re.compile(r"%[0-9A-F]{2}|\\u[0-9A-F]{4}|\\x[0-9A-F]{2}|&#x[0-9A-F
 
 @dataclass(frozen=True, slots=True)
 class Needle:
-    """One spelling of one secret, and the mark that replaces it."""
+    """One spelling of one secret, with the mark."""
 
     name: str
     data: bytes
@@ -76,7 +76,7 @@ class Hit:
 
 
 class Spellings:
-    """A secret in all its spellings.
+    """A secret in all spellings.
 
     Args:
         name: The secret's name.
@@ -149,7 +149,7 @@ class Needles:
         return merged
 
     def open_end(self, data: bytes) -> int:
-        """Return where the longest end of the bytes begins that may be the beginning of a needle; their length if none may."""
+        """Return the start of the longest end of the bytes with which a needle may begin; the length without one."""
         size = len(data)
         if not data or data[-1] not in self._last:
             return size
@@ -164,7 +164,7 @@ class Needles:
         return size - longest
 
     def _likely(self, data: bytes) -> tuple[Needle, ...]:
-        """Return the needles that are worth searching for, among them all that stand in the bytes."""
+        """Return the needles worth searching for, with all needles in the bytes among them."""
         if not self._words or len(data) < _LONG:
             return self._short
         compared = memoryview(data)[: len(data) - len(data) % _WORD].cast("Q")[::_STEP].tolist()
@@ -190,12 +190,12 @@ class Snapshot:
 
 @lru_cache(4 * LEARNED_MOST)
 def _spellings(name: str, value: str) -> Spellings:
-    """Cache what takes long to make and is needed again: credentials that had to make room are searched for in earlier records."""
+    """Cache the spellings: making them is slow, and dropped credentials are searched for in earlier records."""
     return Spellings(name, value)
 
 
 class KnownSecrets:
-    """The secrets that are searched for by value: those configured or given, and those learned from other hosts.
+    """The secrets to search for by value: configured, given, or learned from other hosts.
 
     Methods may be called from any thread.
 
@@ -218,7 +218,7 @@ class KnownSecrets:
         self.add(secrets)
 
     def add(self, secrets: Iterable[tuple[str, str]]) -> None:
-        """Search for these secrets too, from now on."""
+        """Search for further secrets, from now on."""
         with self._lock:
             names = dict(self.names)
             for name, given in secrets:
@@ -233,7 +233,7 @@ class KnownSecrets:
                 self._take_snapshot()
 
     def learn(self, name: str, value: str) -> None:
-        """Search for a credential of another host, if it is one that does not stand in a text by chance."""
+        """Search for a credential of another host, if unlikely to stand in a text by chance."""
         value = value.strip()
         if not BY_VALUE_FROM <= len(value) <= LEARNED_LENGTH or value.startswith("⟨secret:") or not is_telling(value):
             return
@@ -256,15 +256,17 @@ class KnownSecrets:
         return self.now.needles
 
     def forgotten(self, learned: Mapping[str, str], since: Snapshot) -> tuple[tuple[str, str], ...]:
-        """Return names and values of what was learned but was not known all the time since."""
-        known: Mapping[str, str] = since.learned if since is self.now else {}
-        if learned is known:
+        """Return names and values of learned credentials that were not known all the time since."""
+        learned_since: Mapping[str, str] = since.learned if since is self.now else {}
+        if learned is learned_since:
             return ()
-        return tuple((name, value) for value, name in learned.items() if value not in known and value not in self.names)
+        return tuple(
+            (name, value) for value, name in learned.items() if value not in learned_since and value not in self.names
+        )
 
     @property
     def lengths(self) -> Mapping[str, int]:
-        """The number of characters of each secret, by its name as marks have it."""
+        """The number of characters of each secret, by the name in marks."""
         return {name_in_mark(name): len(value) for value, name in (*self._learned.items(), *self.names.items())}
 
     def _take_snapshot(self) -> None:
@@ -274,25 +276,25 @@ class KnownSecrets:
 
 
 def mark(name: str) -> str:
-    """Return what replaces a secret; nothing in it needs escaping in JSON."""
+    """Return the mark for a secret; nothing in a mark needs escaping in JSON."""
     return f"⟨secret:{name_in_mark(name)}⟩"
 
 
 def name_in_mark(name: str) -> str:
-    """Return a secret's name as its mark has it."""
+    """Return the name of a secret as written in marks."""
     return _NOT_IN_A_NAME.sub("_", name)
 
 
 def without(data: bytes, hits: list[Hit]) -> Kept:
-    """Replace the hits by marks; return the bytes and what was taken out."""
+    """Replace the hits by marks; return the bytes and the redactions."""
     pieces: list[bytes] = []
     end = 0
     for hit in hits:
         pieces += (data[end : hit.start], hit.needle.mark)
         end = hit.end
     pieces.append(data[end:])
-    found = tuple(Redaction(where="data", name=hit.needle.name, length=hit.end - hit.start) for hit in hits)
-    return b"".join(pieces), found
+    redactions = tuple(Redaction(where="data", name=hit.needle.name, length=hit.end - hit.start) for hit in hits)
+    return b"".join(pieces), redactions
 
 
 def _occurrences(data: bytes, needle: Needle) -> Iterator[Hit]:
@@ -304,7 +306,7 @@ def _occurrences(data: bytes, needle: Needle) -> Iterator[Hit]:
 
 
 def spellings_of(value: str) -> set[bytes]:
-    """Return every spelling in which a secret is searched for."""
+    """Return every spelling of a secret to search for."""
     raw = value.encode("utf-8", "surrogateescape")
     texts = {
         raw.hex(),
@@ -347,7 +349,7 @@ def _escaped_throughout(value: str) -> Iterator[str]:
 
 
 def _base64_inside(raw: bytes, offset: int) -> tuple[bytes, bytes]:
-    """Return the characters that the secret alone determines, at one of three offsets in what is encoded."""
+    """Return the characters determined by the secret alone, at one of three offsets in the encoded bytes."""
     encoded = base64.b64encode(b"\0" * offset + raw)
     first, last = -(-8 * offset // 6), 8 * (offset + len(raw)) // 6
     inside = encoded[first:last]

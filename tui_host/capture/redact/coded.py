@@ -1,4 +1,4 @@
-"""Redact bodies that have a content coding: each is decoded once, and kept decoded from the first secret on."""
+"""Redact bodies with a content coding: decode once, and keep the decoded bytes from the first secret on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BY_CHANCE = frozenset(("deflate", "utf-16-le", "utf-16-be"))
 
 
 class CodedStream:
-    """Redact one body as it comes.
+    """Redact one body in pieces.
 
     A body with a content coding is decoded, and secrets are looked for in the coded and in the decoded bytes. While there is none, the coded
     bytes pass as they came. From the first secret on, the decoded bytes pass, without secrets. A coding that no header names is known
@@ -69,26 +69,26 @@ class CodedStream:
         return stream.shifts if stream is not None else ()
 
     def feed(self, data: bytes, /) -> Kept:
-        """Take in the next bytes; return what can be kept by now, and what was taken out of it."""
+        """Take in the next bytes; return bytes to keep, and redactions."""
         if self._plain is not None:
             return self._plain.feed(data)
         return self._feed(data, is_all=False)
 
     def flush(self) -> Kept:
-        """Return the rest of what can be kept."""
+        """Return the remaining bytes to keep."""
         first, in_first = self._feed(b"", is_all=True)
         if self._plain is not None:
             rest, in_rest = self._plain.flush()
             return first + rest, in_first + in_rest
         if self._is_over or self._coded is None:
             return first, in_first
-        kept, found = self._coded.flush()
+        kept, redactions = self._coded.flush()
         self._waiting.append(kept)
         self.left_out += self._coded.inner.left_out
         if self._coded.is_cut_in_block:
             self.left_out += self._coded.undecoded
         if self._coded.has_secret or self.left_out or self.decoded_from:
-            rest, in_rest = self._pass_decoded(found)
+            rest, in_rest = self._pass_decoded(redactions)
             return first + rest, in_first + in_rest
         return first + bytes(self._held), in_first
 
@@ -108,7 +108,7 @@ class CodedStream:
         return self._decode(data, self._coded)
 
     def _coding_of(self, head: bytes, *, is_all: bool) -> str | None:
-        """Return the coding of a body that begins with `head`, empty for none; None while that cannot be told."""
+        """Return the coding of a body beginning with `head`, empty for none; None while undecided."""
         coding = self._announced or _coding_by_beginning(head, is_all=is_all)
         if not coding or not _is_text(head):
             return coding
@@ -127,12 +127,12 @@ class CodedStream:
 
     def _decode(self, data: bytes, coded: _CodedBody) -> Kept:
         self._held += data
-        kept, found, read = coded.feed(data)
+        kept, redactions, read = coded.feed(data)
         self._waiting.append(kept)
         if read < len(data):
-            return self._end(len(data) - read, coded, found)
+            return self._end(len(data) - read, coded, redactions)
         if coded.has_secret or coded.inner.left_out or self.decoded_from or len(self._held) > self._held_limit:
-            return self._pass_decoded(found)
+            return self._pass_decoded(redactions)
         passing = coded.certain(len(self._held), len(data))
         if passing == len(self._held):
             self._waiting.clear()
@@ -143,7 +143,7 @@ class CodedStream:
         return out, ()
 
     def _end(self, rest: int, coded: _CodedBody, found: tuple[Redaction, ...]) -> Kept:
-        """Keep what was decoded before a fault, and nothing behind the fault."""
+        """Keep the decoded bytes before a fault, and nothing behind."""
         if not coded.has_decoded and not self._announced and coded.coding in _BY_CHANCE:
             self._coded = None
             self._plain = self._redactor.stream()
@@ -165,7 +165,7 @@ class CodedStream:
 
 
 class _CodedBody:
-    """Decode a body, and redact what it decodes to.
+    """Decode a body, and redact the decoded bytes.
 
     Attributes:
         coding: The name of the coding.
@@ -188,7 +188,7 @@ class _CodedBody:
 
     @property
     def is_cut_in_block(self) -> bool:
-        """Whether the last bytes are of a block that is not complete, so that nobody knows what is in them."""
+        """Whether the body ends within a block, whose content nobody knows."""
         if not self._comes_in_blocks:
             return False
         try:
@@ -198,7 +198,7 @@ class _CodedBody:
         return False
 
     def feed(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...], int]:
-        """Return the redacted text, what was taken out, and how many of the bytes could be decoded."""
+        """Return the redacted text, the redactions, and the number of decodable bytes."""
         raw, in_raw = self._raw.feed(data)
         text: list[bytes] = []
         read = 0
@@ -220,12 +220,12 @@ class _CodedBody:
 
     def flush(self) -> Kept:
         """Return the rest of the redacted text."""
-        kept, found = self.inner.flush()
-        self.has_secret = self.has_secret or bool(found) or bool(self._raw.flush()[1])
-        return kept, found
+        kept, redactions = self.inner.flush()
+        self.has_secret = self.has_secret or bool(redactions) or bool(self._raw.flush()[1])
+        return kept, redactions
 
     def certain(self, size: int, last: int) -> int:
-        """Return how many of `size` coded bytes have no secret in them, where `last` of them came last and none was found so far."""
+        """Return how many of `size` coded bytes have no secret, where `last` of the bytes came last and nothing was found so far."""
         if self._open:
             return 0
         if not self._comes_in_blocks:
@@ -253,7 +253,7 @@ class _Utf16:
 
 
 class _WholeBodies:
-    """Gives streams that hand a whole body to a function at its end."""
+    """Make streams with a function for the whole body at the end."""
 
     is_needed = True
 
@@ -287,27 +287,27 @@ class _WholeBody:
 
 
 def request_without(draft: Draft, redactor: BodyRedactor) -> Draft:
-    """Redact the body of a request; return the same object where nothing is taken out of it."""
+    """Redact the body of a request; return the draft itself if nothing is taken out."""
     stream = CodedStream(redactor, draft.encoding, held_limit=len(draft.data))
     first, in_first = stream.feed(draft.data)
     rest, in_rest = stream.flush()
-    found = in_first + in_rest
-    if not found and not stream.left_out:
+    redactions = in_first + in_rest
+    if not redactions and not stream.left_out:
         return draft
     if stream.left_out:
-        found = (*found, Redaction(where="data", name="body", length=stream.left_out))
+        redactions = (*redactions, Redaction(where="data", name="body", length=stream.left_out))
     words = f"{stream.left_out} bytes of the body cannot be read, and are not kept" if stream.left_out else None
     return replace(
         draft,
         data=first + rest,
         encoding=None if stream.decoded_from else draft.encoding,
         malformed=draft.malformed or words,
-        redacted=draft.redacted + found,
+        redacted=draft.redacted + redactions,
     )
 
 
 def body_without(draft: Draft, take_out: TakeOut) -> Draft:
-    """Like `request_without`, with a function that redacts the whole decoded body."""
+    """Redact the body of a request by a function for the whole decoded body."""
     return request_without(draft, _WholeBodies(take_out))
 
 
@@ -320,7 +320,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _coding_by_beginning(head: bytes, *, is_all: bool) -> str | None:
-    """Return the coding that the first bytes tell, empty for none; None if more of them are needed. Source: RFC 1950, 1952 and 8878."""
+    """Return the coding by the first bytes, empty for none; None if more bytes are needed. Source: RFC 1950, 1952 and 8878."""
     if not is_all and (len(head) < 2 or (len(head) < 4 and _may_begin(head))):
         return None
     if head.startswith(_GZIP):

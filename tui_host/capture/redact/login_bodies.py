@@ -59,7 +59,7 @@ _NAME_LIMIT = 100
 
 
 def without_tokens(data: bytes, learn: Learn) -> Kept:
-    """Take the secrets out of a login's form or document, or of one that hands out a new key. A body that is no text is taken out whole."""
+    """Take the secrets out of a login's form or document, or of an answer with a new key. A body that is no text is taken out whole."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -111,7 +111,7 @@ def _without_fields(data: bytes, marker: Marker) -> bytes:
 
 
 def is_json_without_login(data: bytes) -> bool:
-    """Return whether a body is a JSON object without a member of a login, other than switches."""
+    """Return whether a body is a JSON object without a member of a login, switches aside."""
     login = read(data)
     if not isinstance(login, dict):
         return False
@@ -119,7 +119,7 @@ def is_json_without_login(data: bytes) -> bool:
 
 
 def is_json_of_login(data: bytes) -> bool:
-    """Return whether a body is a JSON object with credentials that is no request to a model."""
+    """Return whether a body is a JSON object with credentials, and no request to a model."""
     login = read(data) if len(data) <= _LOGIN_LIMIT and data.lstrip(BLANKS).startswith(b"{") else None
     if not isinstance(login, dict) or not _OF_MODELS.isdisjoint(login):
         return False
@@ -130,7 +130,7 @@ def is_json_of_login(data: bytes) -> bool:
 
 
 def with_plain_names(data: bytes) -> bytes:
-    """Return JSON in which the names of credentials are written without escapes."""
+    """Return JSON with the names of credentials written without escapes."""
 
     def of_name(match: re.Match[bytes]) -> bytes:
         name = string_value(match[1])
@@ -149,7 +149,7 @@ def _is_token(name: str, raw: bytes) -> bool:
 
 
 def is_named(name: str) -> bool:
-    """Return whether a name ends as those of credentials do; a key's alias and a token's type do not."""
+    """Return whether a name ends like a credential's; the alias of a key and the type of a token do not."""
     if len(name) > _NAME_LIMIT:
         return False
     name = name.rstrip(_ENDS)  # as in `user[password]`
@@ -194,13 +194,13 @@ def _without_text(name: str, text: bytes, marker: Marker) -> bytes:
 
 
 class _Attributes:
-    """The attributes of one element, as they are written."""
+    """The attributes of one element, as written."""
 
     def __init__(self, text: bytes, marker: Marker) -> None:
         self._text = text
         self._marker = marker
-        named = (each for each in _ATTRIBUTE.finditer(text) if each[1].lower() == b"name")
-        self._called = next((_text_of(each[3]).strip("\"'") for each in named), "")
+        named = (match for match in _ATTRIBUTE.finditer(text) if match[1].lower() == b"name")
+        self._called = next((_text_of(match[3]).strip("\"'") for match in named), "")
 
     def without(self) -> bytes:
         """Return the attributes with marks."""

@@ -1,4 +1,4 @@
-"""Recorders that keep no credentials of the bodies of logins, and the rules that tell which exchanges are logins."""
+"""Recorders for logins and for other hosts' requests to models, which keep no credentials in bodies."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LIMIT = 1 << 20
 
 
 class BodyBuffer:
-    """Hold a body to its end, unless it is larger than `LIMIT`."""
+    """Hold a body to the end, unless larger than `LIMIT`."""
 
     def __init__(self) -> None:
         self._data = b""
         self._is_passing = False
 
     def feed(self, data: bytes) -> bytes:
-        """Take in the next bytes; return nothing until the body is too large, then all that came."""
+        """Take in the next bytes; return nothing until the body is too large, then all bytes."""
         self._data += data
         if len(self._data) <= LIMIT and not self._is_passing:
             return b""
@@ -35,7 +35,7 @@ class BodyBuffer:
         return self.finish()
 
     def finish(self) -> bytes:
-        """Return the whole body, nothing if it was too large."""
+        """Return the whole body, nothing for a body too large."""
         data, self._data = self._data, b""
         return data
 
@@ -49,7 +49,7 @@ _LOGIN_PATH = re.compile(
 
 
 def is_login(target: bytes, kind: bytes, body: bytes) -> bool:
-    """Return whether a request is to get, renew or create a credential, by its target, content type and body.
+    """Return whether a request is to get, renew or create a credential, by target, content type and body.
 
     Forms are sent for little else; but curl declares a form where no type was given.
     """
@@ -59,7 +59,7 @@ def is_login(target: bytes, kind: bytes, body: bytes) -> bool:
 
 
 def without_credentials(draft: Draft, learn: Learn) -> Draft:
-    """Take the credentials that are known by their place out of the body of another host's request or answer.
+    """Take the credentials known by place out of the body of another host's request or answer.
 
     Args:
         draft: A request, or a chunk that is a whole body.
@@ -93,7 +93,7 @@ def _content_type(head: Head) -> bytes:
 
 
 class WithoutKeys:
-    """A recorder for the requests of other hosts to a model, without the keys in them and the tokens in answers."""
+    """Record the requests of other hosts to a model, without keys, and answers without tokens."""
 
     is_needed = True
     """Any answer may hand out a token."""
@@ -104,7 +104,7 @@ class WithoutKeys:
 
     @property
     def redactor(self) -> WithoutKeys:
-        """This object."""
+        """The recorder itself."""
         return self
 
     def stream(self) -> AnswerStream:
@@ -120,14 +120,14 @@ class WithoutKeys:
         self._recorder.redactor.learn_value(name, value)
 
     def append(self, draft: Draft, /) -> int:
-        """Append a record; return its number."""
+        """Append a record; return the number."""
         if draft.kind == "request":
             draft = without_credentials(draft, self.learn_value)
         return self._recorder.append(draft)
 
 
 class _TokenStream:
-    """Redact the body of an answer that is held until its end."""
+    """Redact the body of an answer at the end."""
 
     left_out = 0
 
@@ -147,12 +147,12 @@ class _TokenStream:
         return self._inner.feed(passing) if passing else (b"", ())
 
     def flush(self) -> Kept:
-        """Return the whole body without its tokens."""
+        """Return the whole body without tokens."""
         held = self._held.finish()
-        held, found = without_tokens(held, self._learn) if held else (held, ())
+        held, redactions = without_tokens(held, self._learn) if held else (held, ())
         first, in_first = self._inner.feed(held)
         rest, in_rest = self._inner.flush()
-        return first + rest, (*found, *in_first, *in_rest)
+        return first + rest, (*redactions, *in_first, *in_rest)
 
 
 class WithoutTokens:
@@ -163,12 +163,12 @@ class WithoutTokens:
 
     @property
     def redactor(self) -> WithoutTokens:
-        """This object."""
+        """The recorder itself."""
         return self
 
     @property
     def is_needed(self) -> bool:
-        """Always: a login has secrets in it."""
+        """Always true for a login."""
         return True
 
     def stream(self) -> _TokenStream:
@@ -184,7 +184,7 @@ class WithoutTokens:
         self._recorder.redactor.learn_value(name, value)
 
     def append(self, draft: Draft, /) -> int:
-        """Append a record, a request without the secrets in its body."""
+        """Append a record, with secrets taken out of a request's body."""
         if draft.kind == "request":
             draft = _without(draft, self.learn_value, is_of_login=True, is_to_model=draft.wire == "llm")
         return self._recorder.append(draft)
@@ -206,7 +206,7 @@ _OF_MODELS = ("choices", "candidates", "output", "content")
 
 
 def tells_token(data: bytes) -> bool:
-    """Return whether a body is a page, or a JSON object with a token in it or in objects in it.
+    """Return whether a body is a page, or a JSON object with a token, directly or in nested objects.
 
     What models say and which tools they call stands in lists, in every dialect, so lists are not searched. A JSON-RPC message is not
     either: what a tool returns stays as it is. A body larger than `LIMIT` is no answer to a login.
@@ -241,7 +241,7 @@ def _is_token(name: str, value: JSON) -> bool:
 
 
 class AnswerStream:
-    """Redact the body of an answer. One that may hand out a token is held to its end; any other passes after its first bytes."""
+    """Redact the body of an answer. A body that may hand out a token is held to the end; any other passes after the first bytes."""
 
     left_out = 0
 
@@ -258,7 +258,7 @@ class AnswerStream:
         return self._inner.shifts
 
     def feed(self, data: bytes, /) -> Kept:
-        """Return what came, as soon as it is known to hand out no token."""
+        """Return the bytes of a body without a token as soon as decided."""
         if self._is_passing:
             return self._inner.feed(data)
         self._held += data
@@ -269,12 +269,12 @@ class AnswerStream:
 
     def flush(self) -> Kept:
         """Return the rest."""
-        held, found = self._taken(), ()
+        held, redactions = self._taken(), ()
         if held and tells_token(held):
-            held, found = without_tokens(held, self._learn)
+            held, redactions = without_tokens(held, self._learn)
         first, in_first = self._inner.feed(held)
         rest, in_rest = self._inner.flush()
-        return first + rest, (*found, *in_first, *in_rest)
+        return first + rest, (*redactions, *in_first, *in_rest)
 
     def _may_tell(self, data: bytes) -> bool:
         begin = bytes(self._held[:_BEGINNING]).lstrip(BLANKS)

@@ -1,4 +1,4 @@
-"""The forms of the database. To add a form, write `schema_N.py` with its statements and name it in `MIGRATIONS`."""
+"""The forms of the database. To add a form, write `schema_N.py` with the statements, and name the module in `MIGRATIONS`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records written as rows of the database, many in one statement, with all that they refer to."""
+"""Write records as rows, many in one statement, with places, connections, decisions and links."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ _LINK = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[str, tuple[SQLValue, ...]]:
-    """The statement that makes a capture this process's, which goes on with it where it is there already, with its values."""
+    """Return the statement, with values, by which a capture becomes this process's, new or begun before."""
     return _TAKE_OVER, (capture, kind, time_ns, os.getpid(), owner)
 
 
 class Places:
-    """Finds keys, or makes them, in the writer's open transaction.
+    """Find or make the keys of captures, connections and places, in the writer's transaction.
 
     Args:
         connection: The writer's.
@@ -72,12 +72,12 @@ class Places:
         self._known: dict[Like, tuple[int, int]] = {}
 
     def forget(self) -> None:
-        """Ask the database again: what was made in a transaction is gone with it, and others may have deleted."""
+        """Forget all keys: a transaction was rolled back, or rows may have been deleted."""
         self._captures.clear()
         self._known.clear()
 
     def capture(self, capture: str) -> int:
-        """A capture's key; the capture is made if whoever began it did not say so."""
+        """Return the key of a capture, made if nobody has begun the capture."""
         key = self._captures.get(capture)
         if key is None:
             self._connection.execute(_LEAVE, (capture, "app", time.time_ns(), os.getpid(), self._owner))
@@ -85,7 +85,7 @@ class Places:
         return key
 
     def of(self, record: Slot) -> tuple[int, int]:
-        """The key of a record's place, and the key at which the numbers of its capture begin."""
+        """Return the key of a record's place, and the lowest key of the capture."""
         draft, at = record.draft, record.draft.place
         like = (
             record.capture,
@@ -114,8 +114,8 @@ class Places:
         assert key is not None  # noqa: S101 - the statement inserts
         if len(self._known) >= KNOWN:
             self._known.clear()
-        found = self._known[like] = key, capture << SEQ_BITS
-        return found
+        keys = self._known[like] = key, capture << SEQ_BITS
+        return keys
 
     def _key(self, sql: str, *values: SQLValue) -> int:
         key: int = self._connection.execute(sql, values).fetchone()[0]
@@ -123,7 +123,7 @@ class Places:
 
 
 class RecordTable:
-    """Inserts records, with all that they refer to, in the writer's open transaction.
+    """Insert records with all references, in the writer's transaction.
 
     Args:
         connection: The writer's.
@@ -139,7 +139,7 @@ class RecordTable:
         self._streamed: dict[int, int] = {}
 
     def forget(self) -> None:
-        """The transaction was given up: what was made in it is not there."""
+        """Forget the state of a transaction rolled back."""
         self._places.forget()
         self._packer.forget()
         self._plain.clear()
@@ -177,14 +177,14 @@ class RecordTable:
         self._insert_plain()
 
     def _insert_plain(self) -> None:
-        """Insert what waits."""
+        """Insert the gathered plain rows."""
         if self._plain:
             # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
             self._connection.execute(_insert_plain(len(self._plain) // 7), self._plain)
             self._plain.clear()
 
     def _streamed_on(self, place: int, draft: Draft) -> None:
-        """A piece of a model's answer has come, or its end: what is over, or long enough, becomes one row."""
+        """Count a piece of a model's answer; a complete or long answer becomes one row."""
         count = self._streamed.get(place, 0) + 1
         if draft.kind == "chunk" and count < LONGEST:
             self._streamed[place] = count
@@ -233,17 +233,17 @@ def _insert_plain(rows: int) -> str:
 
 
 def _decision_row(key: int, draft: Draft) -> Row:
-    said, place = read_object(draft.data), draft.place
-    texts = (_said(said, name) for name in ("server", "tool", "decision", "by"))
+    decision, place = read_object(draft.data), draft.place
+    texts = (_said(decision, name) for name in ("server", "tool", "decision", "by"))
     return key, storable_or_none(place.session), place.turn, storable_or_none(place.call), *texts
 
 
 def _link_row(key: int, draft: Draft) -> Row:
-    said = read_object(draft.data)
-    span = said.get("span")
+    link = read_object(draft.data)
+    span = link.get("span")
     exchange = _said(span, "exchange") if isinstance(span, Mapping) else None
     session = storable_or_none(draft.place.session)
-    return key, session, _said(said, "call"), _said(said, "relation"), exchange, _said(said, "known")
+    return key, session, _said(link, "call"), _said(link, "relation"), exchange, _said(link, "known")
 
 
 def _said(said: Mapping[str, JSON], name: str) -> str | None:

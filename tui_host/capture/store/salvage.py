@@ -1,7 +1,7 @@
-"""What can still be read of a damaged database, carried over into a new one. The damaged one is only read.
+"""Carry everything readable of a damaged database over into a new one. The damaged file is only read.
 
 Rows are copied in the order of the tree that they stand in; where it is broken, the next one that can be reached is looked for.
-Whoever refers to a row that is lost goes with it, or gets the least that it needs to be found. Source: threats, STO-03.
+Whoever refers to a row that is lost goes with it, or gets the least that it needs to be found.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _MENDED = (
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What was carried over.
+    """The result of salvaging.
 
     Attributes:
         sessions: How many.
@@ -91,12 +91,12 @@ class Carried:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the new database has nothing in it."""
+        """Whether the new database is empty."""
         return not (self.sessions or self.records)
 
     @property
     def words(self) -> str:
-        """The same for a person."""
+        """The result in words for a person."""
         if self.fault:
             return f"what can be read of it could not be carried over: {self.fault}; to try again, end this and move it back"
         if self.is_nothing:
@@ -105,7 +105,7 @@ class Carried:
 
 
 def salvage(damaged: Path, fresh: Path, migrations: Migrations = MIGRATIONS) -> Carried:
-    """Make a new database of what can be read of a damaged one. Blocks as long as copying takes.
+    """Make a new database of everything readable in a damaged one. Blocks as long as copying takes.
 
     Args:
         damaged: What is to be read; nothing in it changes.
@@ -161,7 +161,7 @@ def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations:
 
 
 class _Table:
-    """One table, copied from the damaged database."""
+    """One table to copy from the damaged database."""
 
     def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, name: str) -> None:
         self._source = source
@@ -173,7 +173,7 @@ class _Table:
         self._insert = f"INSERT OR IGNORE INTO {name} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
 
     def copy(self) -> None:
-        """Copy all rows that can be read."""
+        """Copy all readable rows."""
         if self._name == "turns":  # its rows have no number: they stand under their session
             for session in self._target.execute("SELECT id FROM sessions").fetchall():
                 self._copy("session = ?", session)
@@ -195,11 +195,11 @@ class _Table:
         return self._past(at)
 
     def _past(self, at: int) -> int | None:
-        """The next row that can be reached, past the one that cannot be read; None if there is none."""
+        """Return the next reachable row behind an unreadable one; None without one."""
         here = self._numbers(at, 1)
         bad = here[0] if here else at
         step = 1
-        while (found := self._numbers(bad + step, 1)) is None:
+        while (numbers_behind := self._numbers(bad + step, 1)) is None:
             step *= 2
             if bad + step > _LAST:
                 return None
@@ -210,11 +210,11 @@ class _Table:
             if numbers is None:
                 low = middle
             else:
-                high, found = middle, numbers
-        return found[0] if found else None
+                high, numbers_behind = middle, numbers
+        return numbers_behind[0] if numbers_behind else None
 
     def _numbers(self, at: int, count: int) -> list[int] | None:
-        """The numbers of the next rows; None where the tree is broken: it gives none, or one that it does not find again."""
+        """Return the numbers of the next rows; None where the tree is broken and the numbers cannot be relied on."""
         try:
             rows = self._source.execute(f"{self._numbered} rowid >= ? ORDER BY rowid LIMIT ?", (at, count))
             numbers: list[int] = [number for (number,) in rows]
@@ -228,7 +228,7 @@ class _Table:
         return numbers if is_right else None
 
     def _copy(self, which: str, values: Sequence[int | str]) -> bool:
-        """Copy the rows that are meant; False where it comes upon damage, and some are copied or none."""
+        """Copy some rows; return False at damage, with some rows or none copied."""
         try:
             self._target.executemany(self._insert, self._source.execute(f"{self._rows} {which}", values))
         except sqlite3.DatabaseError as error:

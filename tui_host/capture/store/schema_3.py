@@ -1,4 +1,4 @@
-"""Form 3 of the database, the first that later versions open.
+"""Form 3 of the database, the oldest form later versions open.
 
 Tables:
 

@@ -1,4 +1,4 @@
-"""Connect to the database, check which form it has, and bring an older form up to date."""
+"""Connect to the database, check the form, and bring an older form up to date."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OlderFormError(StoreError):
 
 
 def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
-    """Open a connection in autocommit mode that waits for other processes and overwrites what is deleted."""
+    """Open a connection in autocommit mode. The connection waits for other processes, and overwrites deleted data."""
     connection = sqlite3.connect(
         uri or path, uri=bool(uri), timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
@@ -44,7 +44,7 @@ def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
 
 
 def despite_damage(connection: sqlite3.Connection, read: Callable[[], T]) -> T:
-    """Call `read`; where it fails at a damaged text, call it again with `damaged_text` as the connection's text factory."""
+    """Call `read`; at a damaged text, call again with `damaged_text` as the connection's text factory."""
     try:
         return read()
     except sqlite3.OperationalError:
@@ -61,7 +61,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def make_private(path: Path) -> None:
-    """Create a file that only its owner can read, or take the permissions of others away."""
+    """Create a file readable only by the owner, or take the permissions of others away."""
     try:
         # created here and not by SQLite, which gives its two other files the same mode
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -74,7 +74,7 @@ def make_private(path: Path) -> None:
 
 
 def migrate(path: Path, connection: sqlite3.Connection, migrations: Migrations) -> None:
-    """Bring a file to the newest form, each form in a transaction of its own, with a copy of the old file beside it."""
+    """Bring a file to the newest form, each form in a transaction, with a copy of the old file beside."""
     version = version_of(connection)
     newest = max(migrations)
     if 0 < version < newest:
@@ -84,7 +84,7 @@ def migrate(path: Path, connection: sqlite3.Connection, migrations: Migrations) 
 
 
 def migrate_once(connection: sqlite3.Connection, migrations: Migrations) -> None:
-    """Go on by one form in one transaction. A new file gets all forms at once, so that nobody sees it half made."""
+    """Go on by one form in one transaction. A new file gets all forms at once, and is never seen half made."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = version_of(connection)  # asked again: another process may have done it
@@ -103,7 +103,7 @@ def migrate_once(connection: sqlite3.Connection, migrations: Migrations) -> None
 
 
 def refuse_foreign(path: Path, connection: sqlite3.Connection, newest: int) -> None:
-    """Refuse a file of another program, or of a newer version of this one.
+    """Refuse a file of a foreign program, or of a newer version.
 
     Raises:
         StoreError: The file is another program's.

@@ -1,4 +1,4 @@
-"""Answer questions about taps from the store's indexes: their captures, how much passed, and what a person linked."""
+"""Summarise taps without reading records: captures, and how much passed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ NOTHING = Passed()
 
 
 def captures_of(store: Store, session: str) -> Sequence[str]:
-    """Return the ids of a session's captures, in the order in which they began. Only imported sessions have several.
+    """Return the captures of a session, in the order of beginning: one of a tap, several of an import.
 
     Raises:
         StoreError: The file cannot be read.
@@ -85,7 +85,7 @@ def wire_of(store: Store, capture: str) -> tuple[str, str]:
 
 
 def requests_of(store: Store, capture: str, after: int = 0) -> Sequence[int]:
-    """Return the numbers of a capture's requests to a model that are greater than `after`, in order.
+    """Return the numbers of a capture's requests to a model after a number, in order.
 
     Raises:
         StoreError: The file cannot be read.
@@ -95,7 +95,7 @@ def requests_of(store: Store, capture: str, after: int = 0) -> Sequence[int]:
 
 
 def connections_of(store: Store, capture: str) -> Sequence[int]:
-    """Return the numbers of the frames with which clients opened a capture's connections, in order.
+    """Return the numbers of the first frames of a capture's connections, in order.
 
     Raises:
         StoreError: The file cannot be read.
@@ -105,7 +105,7 @@ def connections_of(store: Store, capture: str) -> Sequence[int]:
 
 
 def passed(store: Store) -> Mapping[str, Passed]:
-    """Count what passed each tap, by session, without reading any record's data.
+    """Return how much passed each tap, by session, counted in the file.
 
     Raises:
         StoreError: The file cannot be read.
@@ -118,7 +118,7 @@ def passed(store: Store) -> Mapping[str, Passed]:
 
 
 def total(counts: Iterable[Passed]) -> Passed:
-    """Add up the counts of several taps."""
+    """Return the sum of several counts."""
     parts = list(counts)
     return Passed(exchanges=sum(part.exchanges for part in parts), frames=sum(part.frames for part in parts))
 

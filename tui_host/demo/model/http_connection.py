@@ -25,7 +25,7 @@ class Request:
 
     Attributes:
         path: Without the query.
-        query: What follows the question mark, as it was sent.
+        query: The text after the question mark, as sent.
         headers: By name in lower case.
         is_too_large: Whether the body was larger than `MOST_BODY`, and was dropped.
     """
@@ -47,7 +47,7 @@ class Exchange:
 
     Attributes:
         request: What was asked.
-        headers: Headers of the response besides those that describe its body; to be filled before it begins.
+        headers: More headers for the response; to be filled before the response begins.
     """
 
     def __init__(self, request: Request, link: _Link) -> None:
@@ -181,9 +181,7 @@ async def serve_connection(
                 link.machine.start_next_cycle()
         except h11.RemoteProtocolError as error:
             unread = Request(method="", path="", headers={}, body=b"")
-            with contextlib.suppress(
-                ConnectionEnded, h11.LocalProtocolError
-            ):  # the client, whose fault it is, has gone
+            with contextlib.suppress(ConnectionEnded, h11.LocalProtocolError):  # the client has gone
                 await refuse(Exchange(unread, link), error.error_status_hint, str(error))
                 await link.linger()
         except ConnectionEnded:

@@ -30,7 +30,7 @@ class Refusal:
     """An HTTP error instead of an answer.
 
     Attributes:
-        once: Only the first time that this process sees the conversation.
+        once: Whether the error comes only at the first request with the conversation.
     """
 
     status: int
@@ -55,7 +55,7 @@ class Plan:
 
     Attributes:
         stopped_by: The stop sequence of the request that ended the text, which does not have it; empty if none did.
-        heeds_stops: Whether stop sequences end it: not where what comes after them was asked for.
+        heeds_stops: Whether stop sequences end the text; not if text after them was asked for.
         quirk: How the calls are to be written; only a protocol in plain text has a use for it.
         trouble: What goes wrong on request; with a `Breakage` of kind `error` or `cut` the text before it is streamed.
     """
@@ -122,8 +122,8 @@ class Ended:
 
     Attributes:
         tokens: All tokens of the answer: a piece is one, a call's name as many as it is estimated at.
-        thinking_tokens: Those of them that were thinking.
-        stopped_by: The stop sequence that ended it, empty if none did.
+        thinking_tokens: The tokens of thinking among them.
+        stopped_by: The stop sequence at the end, empty without one.
     """
 
     stop: Stop
@@ -157,7 +157,7 @@ def pieces(plan: Plan, most_tokens: int | None = None) -> Iterator[Piece | Ended
 
     Args:
         plan: What is to be said.
-        most_tokens: The request's limit; what goes beyond it is cut, wherever that is.
+        most_tokens: The request's limit; everything beyond is cut.
     """
     spent = thinking = 0
     stop: Stop = "length" if plan.is_cut else "calls" if plan.calls else "end"

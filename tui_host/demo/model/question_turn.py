@@ -32,7 +32,7 @@ _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
 _ASIDE = re.compile(r"(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*")
 """What a host says in the user's place, in brackets: that an answer was stopped, or broke off."""
 _BESIDE = re.compile(r"<(system-reminder|session_context|environment_context)>.*?</\1>\s*", re.DOTALL)
-"""What other hosts put beside what the user said, in the same message."""
+"""Text of other hosts beside the user's words, in the same message."""
 _FILE = re.compile(r'\n\n<(file(?:-\d+)?) name="[^"\n]*">\n.*?\n</\1>', re.DOTALL)
 _MARK = re.compile(r"\[[^\[\]\n]+: (?:image/\w+|text), [\d.]+ k?M?B(?:, \d+)?\]")
 """A file that came with the question, and the mark that stands in it for one: no rule is meant for what they say."""
@@ -46,7 +46,7 @@ class DoneCall:
     """A call of the turn with the host's words about it.
 
     Attributes:
-        images: Those that came with it, in words.
+        images: The images with the result, described in words.
         is_error: Whether the host marked it as an error.
     """
 
@@ -80,8 +80,8 @@ class Turn:
         question: The last thing that the user said, without what a host says in brackets.
         rounds: The calls of each assistant message since, with their results, in order.
         tools: What was offered.
-        images: Those that came with the question, in words.
-        is_corrected: Whether the host said since that a call was wrong and nothing was run, where it had no call to say it of.
+        images: The images with the question, described in words.
+        is_corrected: Whether the host has complained about a wrong call in a plain message since.
     """
 
     question: str

@@ -12,9 +12,9 @@ class Tool:
     """An offered tool.
 
     Attributes:
-        name: The name by which it is asked for.
+        name: The name for calls.
         types: The JSON Schema `type` of each parameter, empty where none is given.
-        required: The parameters that must be there.
+        required: The required parameters.
         is_of_host: Whether it is one of the protocol's own, and of no server.
     """
 
@@ -40,7 +40,7 @@ class UserSaid:
 
     Attributes:
         text: All its text.
-        images: The images that came with it, each in words: its type and size.
+        images: The images with the message, described by type and size.
     """
 
     text: str
@@ -61,7 +61,7 @@ class ToolSaid:
 
     Attributes:
         images: The images that came with it, each in words: its type and size.
-        is_error: Whether the host marked it as an error, where the API has a mark for that.
+        is_error: Whether the host marked an error, in APIs with such a mark.
     """
 
     call_id: str

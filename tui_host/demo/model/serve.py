@@ -95,7 +95,7 @@ async def _serve(options: _Options) -> int:
     async def serve_client(stream: anyio.abc.ByteStream) -> None:
         try:
             await serve_connection(stream, model.handle, model.refuse)
-        except Exception as error:  # noqa: BLE001 - one request's failure must not end the others; it is told
+        except Exception as error:  # noqa: BLE001 - a failed request must not end the others; it is printed
             print(f"demo-model: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
     async with anyio.create_task_group() as group, listener:

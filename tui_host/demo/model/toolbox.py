@@ -9,7 +9,7 @@ from collections import Counter
 from tui_host.demo.model.request_content import Tool
 
 _HOSTS_OWN = "mcp__"
-"""What other hosts put before the server's name."""
+"""The prefix of other hosts before the server's name."""
 _JOINED = "__"
 """What tells where the server's name ends. Others join the two with a sign that stands in a tool's own name as well."""
 _ANOTHER = 2

@@ -34,7 +34,7 @@ def _id_of(entry: JSON) -> str:
 
 
 NEAR = 0.95
-"""The share of its window from which a prompt may have been cut: what goes are whole messages."""
+"""The share of the window from which a prompt may have been cut: servers drop whole messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +42,8 @@ class Window:
     """The tokens read by a server with silent cuts of longer prompts.
 
     Attributes:
-        tokens: Prompt and answer together.
-        remedy: What gives it more.
+        tokens: The size for prompt and answer together.
+        remedy: How to get a larger window.
     """
 
     tokens: int
@@ -59,12 +59,12 @@ class WireRequest:
     """A request without address and credential.
 
     Attributes:
-        path: What follows the provider's base URL, without a leading slash; may bring a query.
+        path: The path below the provider's base URL, without a leading slash, perhaps with a query.
         body: The exact bytes.
         headers: Names and values, without the credential.
-        growing: Where in the body the conversation stands.
-        window: Where the server may cut the prompt unsaid; None where it refuses what is too long.
-        unsent: The options that a person set and that are not in the body as they were set, each with the reason.
+        growing: The place of the conversation in the body.
+        window: The window of a server that cuts long prompts silently; None for servers that refuse them.
+        unsent: The options not sent as the person set them, each with the reason.
     """
 
     path: str
@@ -80,8 +80,8 @@ class Target:
     """The addressee of a request: the differences between services with the same dialect.
 
     Attributes:
-        provider: The provider's name, for what belongs to one provider alone.
-        service: The preset whose service it is, empty for others.
+        provider: The provider's name.
+        service: The preset's name, empty for other services.
         api_version: As configured, empty for the dialect's own.
     """
 
@@ -151,7 +151,7 @@ class Dialect(Protocol):
 
         Args:
             body: The exact bytes, ours or another host's.
-            names: What each tool's name stands for (server, tool), to say where things come from.
+            names: Server and tool of each tool name, for the origins of parts.
         """
         ...
 

@@ -19,7 +19,7 @@ class Ending:
 
     Args:
         closing: The closing tag.
-        json_from: What the JSON value in it begins behind; empty where the block begins with it, None where it has none.
+        json_from: The text before the JSON value in the block; empty if the block begins with the value, None without a value.
         json_to: What the JSON value ends before.
     """
 
@@ -52,14 +52,14 @@ class Ending:
             position = match.end()
             if self._state != "string" and match[0] == self._closing:
                 return self._done + position
-            self._state = self._behind(match[0])
+            self._state = self._after_call(match[0])
         kept = self._longest - 1 if self._state != "string" else int(text.endswith("\\"))
         cut = max(position, len(text) - kept)
         self._done += cut
         self._tail = text[cut:]
         return -1
 
-    def _behind(self, found: str) -> str:
+    def _after_call(self, found: str) -> str:
         if self._state == "string":
             return "outside" if found == '"' else "string"
         if found == '"':
@@ -167,7 +167,7 @@ class TagGrammar(Protocol):
         ...
 
     @property
-    def heard(self) -> Sequence[str]:
+    def thinking_with_calls(self) -> Sequence[str]:
         """The tags of thinking in which other hosts run calls: they remove the tags only for display."""
         ...
 
@@ -235,7 +235,7 @@ def elements(text: str, names: Sequence[str], *, json_in: str = "") -> dict[str,
     Args:
         text: Where to look.
         names: Their tags.
-        json_in: The one that holds JSON.
+        json_in: The element with JSON.
     """
     values: dict[str, str] = {}
     while starts := [(at, name) for name in names if name not in values and (at := text.find(f"<{name}>")) >= 0]:

@@ -11,7 +11,7 @@ from typing_extensions import override
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, elements, read_arguments
 from tui_host.llm.protocols.tag_reader import TagReader
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
 
 TAG = "tool_use"
 
@@ -23,7 +23,7 @@ class CherryGrammar:
     several: bool = True
     streamed: Mapping[str, str] = MappingProxyType({})
     results: Sequence[str] = ("tool_use_result",)
-    heard: Sequence[str] = ("thinking",)  # it takes out <think> before it looks for calls
+    thinking_with_calls: Sequence[str] = ("thinking",)  # Cherry removes <think> before looking for calls
 
     def ending(self, tag: str) -> Ending:
         """Find the closing tag after the arguments, which may hold the tag."""
@@ -44,7 +44,7 @@ class CherryGrammar:
         )
 
 
-class Cherry(Plain):
+class Cherry(TextProtocol):
     """Calls and results between tags, several at once."""
 
     name: str = "cherry"
@@ -76,7 +76,7 @@ class Cherry(Plain):
         for number, result in enumerate(results):
             words.add("\n" if number else "")
             words.add(f"<tool_use_result>\n  <name>{result.call.name}</name>\n  <result>", "frames a result")
-            words.tell(result.call.id, result_text(result))
+            words.add_result(result.call.id, result_text(result))
             words.add("</result>\n</tool_use_result>", "frames a result")
 
     @override

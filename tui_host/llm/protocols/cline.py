@@ -21,7 +21,7 @@ from tui_host.llm.protocols.call_grammar import (
     read_arguments,
 )
 from tui_host.llm.protocols.tag_reader import TagReader
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
 from tui_host.llm.request_writing import json_lines
 
 USE, RESOURCE, ASK, END = "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion"
@@ -38,7 +38,7 @@ _OTHERS = (
     "new_task",
     "plan_mode_respond",
 )
-"""Tools of Cline's own that are not offered: a model that is used to Cline may call them."""
+"""Cline's own tools, which are not offered: a model trained on Cline may call them."""
 
 
 class ClineGrammar:
@@ -54,7 +54,7 @@ class ClineGrammar:
     several: bool = False
     streamed: Mapping[str, str] = {END: "result"}
     results: Sequence[str] = ()
-    heard: Sequence[str] = ("thinking", "think")
+    thinking_with_calls: Sequence[str] = ("thinking", "think")
 
     def ending(self, tag: str) -> Ending:
         """Find the closing tag; for calls, after the arguments, which may hold the tag."""
@@ -116,14 +116,14 @@ def _question(inside: str) -> Read:
         value: JSON = json.loads(options[0]) if options is not None else []
     except ValueError:
         value = None
-    if not isinstance(value, list):  # malformed, so shown as what they are
+    if not isinstance(value, list):  # malformed, so shown unchanged
         return ReadQuestion(text=f"{question[0]}\n\n{options[0] if options is not None else ''}".strip())
     return ReadQuestion(
         text=question[0], options=tuple(option for option in value if isinstance(option, str) and option)[:9]
     )
 
 
-class Cline(Plain):
+class Cline(TextProtocol):
     """Cline's protocol without its file and terminal tools."""
 
     name: str = "cline"
@@ -141,8 +141,8 @@ class Cline(Plain):
     def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
         """Write the person's words: as the task, as the answer to a question, or plain.
 
-        The details of the environment stand behind the task alone, and tell no time: what was sent stays what it was, so
-        that providers can keep what they have read of it.
+        The details of the environment follow only the task, and have no time, so that earlier messages never change and
+        providers can cache them.
         """
         tag = "task" if before is None else "answer" if _asks(before) else ""
         if tag:
@@ -172,7 +172,7 @@ class Cline(Plain):
             words.add("\n\n" if number else "")
             asked = RESOURCE if _uri_of(result.call, tools) else USE
             words.add(f"[{asked} for '{_place_of(result.call.name, tools)[0]}'] Result:\n", "frames a result")
-            words.tell(result.call.id, result_text(result))
+            words.add_result(result.call.id, result_text(result))
 
     @override
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:

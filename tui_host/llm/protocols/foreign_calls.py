@@ -41,7 +41,7 @@ def grammar_of(text: str, tools: Sequence[ToolSpec], *, besides: str) -> str:
     Args:
         text: A whole answer.
         tools: What may be asked for.
-        besides: The tool protocol that has read it already.
+        besides: The tool protocol that has read the text already.
     """
     text = text[:_MOST].strip()
     markup = _markup_of(text, tools)

@@ -13,7 +13,7 @@ from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, read_arguments
 from tui_host.llm.protocols.tag_reader import TagReader
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
 
 TAG = "tool_call"
 
@@ -25,7 +25,7 @@ class HermesGrammar:
     several: bool = True
     streamed: Mapping[str, str] = MappingProxyType({})
     results: Sequence[str] = ("tool_response",)
-    heard: Sequence[str] = ()
+    thinking_with_calls: Sequence[str] = ()
 
     def ending(self, tag: str) -> Ending:
         """The closing tag outside the object's strings."""
@@ -59,7 +59,7 @@ class HermesGrammar:
         )
 
 
-class Hermes(Plain):
+class Hermes(TextProtocol):
     """Calls as JSON between tags, several at once."""
 
     name: str = "hermes"
@@ -87,7 +87,7 @@ class Hermes(Plain):
         for number, result in enumerate(results):
             words.add("\n" if number else "")
             words.add(f'<tool_response>\n{{"name": {_json(result.call.name)}, "content": ', "frames a result")
-            words.tell(result.call.id, _json(result_text(result)))
+            words.add_result(result.call.id, _json(result_text(result)))
             words.add("}\n</tool_response>", "frames a result")
 
     @override

@@ -1,10 +1,10 @@
 """`json` and `function`: an answer is a JSON object, or a list of objects. Source: MCP documentation, simple chatbot.
 
-A second object behind the first is none: the model was told to wait, and has gone on as if it knew the result.
+A second object after the first does not count: the model was told to wait, and has made the result up.
 
-Two spellings of one idea, read by one reader: `{"tool": …, "arguments": …}` of the official simple chatbot, and
-`{"function": …, "parameters": …}` of teaching texts. JSON that a person asked for is no call: the name must be a tool's, or one
-that a slip of the pen makes of it, so that the model can be told.
+The two protocols differ in spelling: `{"tool": …, "arguments": …}` is the simple chatbot's,
+`{"function": …, "parameters": …}` comes from tutorials. JSON written for the person is no call: the name must be a tool's,
+or a misspelt one, which the model is then told.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tui_host.errors import JSON
 from tui_host.llm.events import CallArguments, CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.call_grammar import Balance, Broken, ReadCall, json_fault, read_arguments
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
 from tui_host.llm.protocols.text_reader import (
     FENCE,
     FENCE_END,
@@ -37,16 +37,16 @@ from tui_host.llm.protocols.text_reader import (
 from tui_host.llm.tool_names import nearest
 
 SPELLINGS: tuple[tuple[str, str], ...] = (("tool", "arguments"), ("function", "parameters"), ("name", "arguments"))
-"""The keys of the name and of the arguments, in every spelling that models use."""
+"""The keys for name and arguments in all spellings used by models."""
 _MEANT = re.compile(r"""["'](?:tool|function|name)["']\s*:\s*["']([^"'\n]{1,200})["']""")
 _MOST_HELD = 1 << 22
 _ALIKE = 0.8
-"""How much a name must be like a tool's for it to be meant by it."""
+"""The least similarity of a misspelt name to a tool's name."""
 _MOST_GUESSED = 16
-"""Names in an answer that are compared with those of all tools."""
+"""The most names in an answer compared with all tool names."""
 
 _Step: TypeAlias = Sequence[ModelEvent] | None
-"""What a look at the held text gives; None: more must come before anything can be told."""
+"""The result of reading the buffered text. None if more text is needed."""
 
 
 class JsonReader(TextReader):
@@ -60,7 +60,7 @@ class JsonReader(TextReader):
         super().__init__()
         self._tools = tools
         self._names = {tool.name for tool in tools}
-        self._guessed: dict[str, bool] = {}  # whether a name that is no tool's means one
+        self._guessed: dict[str, bool] = {}  # whether an unknown name is a misspelt tool
         self._line = Line()
         self._mode: Literal["text", "code", "value", "over"] = "text"
         self._balance: Balance | None = None  # of the value, while its end has not come
@@ -71,17 +71,17 @@ class JsonReader(TextReader):
         self._size = 0
 
     @override
-    def _anew(self) -> Self:
+    def _fresh(self) -> Self:
         return type(self)(self._tools)
 
     @override
-    def _ended(self) -> Sequence[ModelEvent]:
+    def _read_rest(self) -> Sequence[ModelEvent]:
         self._balance = None
         return self._scan()
 
     @override
-    def _came(self, piece: TextDelta) -> list[ModelEvent]:
-        self._held.add(piece)
+    def _read_piece(self, piece: TextDelta) -> list[ModelEvent]:
+        self._buffer.add(piece)
         if self._balance is not None:
             self._size += len(piece.text)
             self._end = self._balance.feed(piece.text)
@@ -92,7 +92,7 @@ class JsonReader(TextReader):
 
     def _scan(self) -> list[ModelEvent]:
         events: list[ModelEvent] = []
-        while self._balance is None and self._held.text:
+        while self._balance is None and self._buffer.text:
             match self._mode:
                 case "text":
                     step = self._in_text()
@@ -101,7 +101,7 @@ class JsonReader(TextReader):
                 case "value":
                     step = self._in_value()
                 case "over":
-                    text, start, end = self._held.cut(len(self._held.text))
+                    text, start, end = self._buffer.cut(len(self._buffer.text))
                     step = [CutOff(text=text, start=start, end=end)]
             if step is None:
                 break
@@ -110,7 +110,7 @@ class JsonReader(TextReader):
 
     def _in_text(self) -> _Step:
         """Read up to a line with the beginning of a possible call."""
-        text = self._held.text
+        text = self._buffer.text
         begun = text.lstrip(" \t")
         lead = len(text) - len(begun)
         if not self._line.is_blank or not begun or begun[0] not in "{[" + MARKS:
@@ -142,7 +142,7 @@ class JsonReader(TextReader):
         return pieces
 
     def _in_code(self) -> _Step:
-        text = self._held.text
+        text = self._buffer.text
         newline = text.find("\n")
         pieces = self._say(newline + 1 or len(text))
         if self._code is not None and self._code.closes("".join(piece.text for piece in pieces)):
@@ -160,7 +160,7 @@ class JsonReader(TextReader):
         return []
 
     def _in_value(self) -> _Step:
-        text = self._held.text
+        text = self._buffer.text
         is_whole = self._end >= 0
         end = self._start + self._end if is_whole else len(text)
         size = end
@@ -179,10 +179,10 @@ class JsonReader(TextReader):
         broken = [call.reason for call in calls if isinstance(call, Broken)]
         if broken:
             self._mode = "over"
-            words = self._held.take(size)
+            words = self._buffer.take(size)
             return [*words, CallMalformed(reason="; ".join(broken), start=words[0].start, end=words[-1].end)]
         self._mode = "over"
-        written, start, end = self._held.cut(size)
+        written, start, end = self._buffer.cut(size)
         events: list[ModelEvent] = []
         for index, call in enumerate(call for call in calls if isinstance(call, ReadCall)):
             own = call.written if len(calls) > 1 else written.strip()  # of a list each call keeps its own object
@@ -193,7 +193,7 @@ class JsonReader(TextReader):
         return events
 
     def _say(self, size: int) -> list[TextDelta]:
-        pieces = self._held.take(size)
+        pieces = self._buffer.take(size)
         for piece in pieces:
             self._line.add(piece.text)
         return pieces
@@ -249,7 +249,7 @@ class JsonReader(TextReader):
         return self._guessed.get(name, False)
 
 
-class JsonCalls(Plain):
+class JsonCalls(TextProtocol):
     """Calls as a JSON object and nothing else.
 
     Args:
@@ -293,7 +293,7 @@ class JsonCalls(Plain):
             words.add("\n\n" if number else "")
             kind = "error" if result.is_error else "result"
             words.add(f"Tool {kind} for {result.call.name}:\n", "frames a result")
-            words.tell(result.call.id, result_text(result))
+            words.add_result(result.call.id, result_text(result))
 
     @override
     def form(self, tool: ToolSpec | None) -> str:

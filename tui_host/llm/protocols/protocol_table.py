@@ -25,7 +25,7 @@ PROTOCOLS: Mapping[str, Callable[[str], ToolProtocol]] = MappingProxyType(
         "hermes": Hermes,
     }
 )
-"""What makes each out of its prompt's template."""
+"""The constructors, called with the prompt's template."""
 
 
 def protocol(name: str, template: str = "") -> ToolProtocol:

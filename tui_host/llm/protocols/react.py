@@ -23,7 +23,7 @@ from tui_host.llm.events import (
 )
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.call_grammar import Balance, Broken, ReadCall, read_arguments
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
 from tui_host.llm.protocols.text_reader import FENCE, MARKS, Fence, TextReader, may_become_fence
 
 _NOTHING = frozenset(("none", "n/a", "na", "no action", "无"))
@@ -48,7 +48,7 @@ def read_action(
 
     Args:
         action: What stands behind `Action:`.
-        given: What stands behind `Action Input:`, None where there is none.
+        given: The text after `Action Input:`, None without the label.
         tools: What may be called, by name.
         is_cut: The answer ended at the token limit.
     """
@@ -112,7 +112,7 @@ _LABEL = re.compile(
 )
 _BEGINNING = re.compile(r"[ \t]*\**[A-Za-z最终答案思考 ]{0,14}\**[ \t]*")
 _AT_FIRST = frozenset(("question", "action input"))
-"""Labels that stand behind another one, or before all else."""
+"""Labels that follow another label, or begin the answer."""
 _CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})[ \t]*(?=\n|$)")
 _LONGEST_LABEL = 60
 _LONGEST_FENCE = 16 << 10
@@ -131,7 +131,7 @@ class ReactReader(TextReader):
         super().__init__()
         self._tools = {tool.name: tool for tool in tools}
         self._part: Part = "text"
-        self._written: list[str] = []  # since the last thing that was told, for the history
+        self._written: list[str] = []  # the words since the last event, for the history
         self._action: list[str] = []  # the name, or all of NAME(…)
         self._given: list[str] = []  # the input
         self._balance = Balance()  # of the input
@@ -143,21 +143,21 @@ class ReactReader(TextReader):
         self._has_said = False  # anything as text
 
     @override
-    def _anew(self) -> Self:
+    def _fresh(self) -> Self:
         return type(self)(list(self._tools.values()))
 
     @override
-    def _came(self, piece: TextDelta) -> list[ModelEvent]:
-        self._held.add(piece)
+    def _read_piece(self, piece: TextDelta) -> list[ModelEvent]:
+        self._buffer.add(piece)
         return self._scan()
 
     @override
-    def _ended(self) -> list[ModelEvent]:
+    def _read_rest(self) -> list[ModelEvent]:
         return [*self._scan(), *self._end_part()]
 
     def _scan(self) -> list[ModelEvent]:
         events: list[ModelEvent] = []
-        while text := self._held.text:
+        while text := self._buffer.text:
             may_begin = self._is_line_start and self._code is None and self._part not in {"final", "over"}
             if may_begin and self._part in {"text", "thought"} and text.lstrip(" \t").startswith(tuple(MARKS)):
                 step = self._at_fence(text)
@@ -224,11 +224,11 @@ class ReactReader(TextReader):
     def _fenced(self, before: int, size: int, behind: int) -> list[ModelEvent]:
         """Read the action in a fence, without the fence's lines."""
         events = self._end_part()
-        self._held.take(before)
+        self._buffer.take(before)
         reader = self._inner()
-        events += [event for piece in self._held.take(size) for event in reader.feed(piece)]
+        events += [event for piece in self._buffer.take(size) for event in reader.feed(piece)]
         events += reader.finish()
-        self._held.take(behind)
+        self._buffer.take(behind)
         self._part = "over"
         return events
 
@@ -261,20 +261,20 @@ class ReactReader(TextReader):
         return events
 
     def _take(self, size: int) -> tuple[str, int, int]:
-        piece = self._held.cut(size)
+        piece = self._buffer.cut(size)
         self._end = piece[2]
         return piece
 
     def _more(self, size: int) -> list[ModelEvent]:
         """Read more of the current part."""
         if self._part in {"text", "thought", "over"}:
-            pieces = self._held.take(size)
+            pieces = self._buffer.take(size)
             self._is_line_start = pieces[-1].text.endswith("\n")
             self._said("".join(piece.text for piece in pieces))
             kind = {"text": TextDelta, "thought": ThinkingDelta, "over": CutOff}[self._part]
             return [kind(text=piece.text, start=piece.start, end=piece.end) for piece in pieces]
         if self._part == "final":
-            pieces = self._held.take(size)
+            pieces = self._buffer.take(size)
             self._written += [piece.text for piece in pieces]
             self._end = pieces[-1].end
             return list(pieces)
@@ -300,7 +300,7 @@ class ReactReader(TextReader):
 
     def _more_input(self, size: int) -> list[ModelEvent]:
         """Read more of an action's input; the answer ends with the object."""
-        end = self._balance.feed(self._held.text[:size])
+        end = self._balance.feed(self._buffer.text[:size])
         text, *_ = self._take(size if end < 0 else end - self._size)
         self._size += len(text)
         self._is_line_start = text.endswith("\n")
@@ -334,7 +334,7 @@ class ReactReader(TextReader):
         ]
 
 
-class React(Plain):
+class React(TextProtocol):
     """A single action in an answer, and an observation for each."""
 
     name: str = "react"
@@ -366,7 +366,9 @@ class React(Plain):
             words.add("\n" if number else "")
             words.add("Observation: ", "frames a result")
             text = result_text(result)
-            words.tell(result.call.id, f"Error: {text}" if result.is_error and not text.startswith("Error") else text)
+            words.add_result(
+                result.call.id, f"Error: {text}" if result.is_error and not text.startswith("Error") else text
+            )
 
     @override
     def form(self, tool: ToolSpec | None) -> str:

@@ -1,6 +1,6 @@
 """Shared by the tool protocols of plain text: the prompt, the history in words, and the places of both.
 
-No tool is told to the vendor's API: the system prompt teaches the grammar and lists the tools, results go back as a user's
+No tool is declared in the vendor's API: the system prompt teaches the grammar and lists the tools, results go back as a user's
 message. So every model can use them; `protocols.md` shows each.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tui_host.llm.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.native import answered
-from tui_host.llm.protocols.tool_protocol import Injected, Prepared, Reader, Told
+from tui_host.llm.protocols.tool_protocol import Injected, Prepared, Reader, ResultPlace
 from tui_host.llm.request_writing import Tools
 from tui_host.settings.templates import INSTRUCTIONS, TOOLS, with_sections
 
@@ -34,14 +34,14 @@ class Words:
         if injected and text:
             self.injected.append((start, len(self.text), injected))
 
-    def tell(self, call: str, text: str) -> None:
+    def add_result(self, call: str, text: str) -> None:
         """A call's result."""
         start = len(self.text)
         self.text += text
         self.told.append((call, start, len(self.text)))
 
 
-class Plain(ABC):
+class TextProtocol(ABC):
     """A tool protocol of plain text.
 
     Args:
@@ -52,7 +52,7 @@ class Plain(ABC):
     reads_resources: bool = False
     stops: tuple[str, ...] = ()
     envelope: str = ""
-    """What ends a result, where it stands between tags."""
+    """The end of a result between tags."""
 
     def __init__(self, template: str) -> None:
         self._template = template
@@ -112,7 +112,7 @@ class Plain(ABC):
             ),
             own=None if system.own is None else Injected(message=0, start=system.own[0], end=system.own[1], words=""),
             told=tuple(
-                Told(
+                ResultPlace(
                     call=call,
                     message=number,
                     start=start,

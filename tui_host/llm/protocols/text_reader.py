@@ -27,7 +27,7 @@ _LONGEST_TAG = 60
 _TAG = re.compile(r"</?[A-Za-z_|][^<>\n]*>[ \t]*$")
 
 
-class Held:
+class TextBuffer:
     """A buffer of text deltas, searched as a single text and given out in pieces, in linear time."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Line:
     """The part of the current line already given out.
 
     Attributes:
-        is_blank: Only spaces and tabs.
+        is_blank: Whether the line has only spaces and tabs.
     """
 
     def __init__(self) -> None:
@@ -122,17 +122,17 @@ if TYPE_CHECKING:
     from tui_host.llm.protocols.tool_protocol import ToolProtocol
 
 MOST_WAITING = 8 << 10
-"""Characters behind a call after which no other is waited for."""
+"""Characters after a call until another call is no longer waited for."""
 _MOST_LOOKED_AT = 20_000
 _MOST_NAMED = 8
 _BETWEEN = " \t\r\n,;"
 
 
-class Behind:
+class TextAfterCall:
     """Holds text after a call until its kind is known: part of the answer if another call follows, else made up.
 
     Args:
-        is_said: It is the answer's in any case, and waits for nothing.
+        is_said: Whether text after a call is always part of the answer.
     """
 
     def __init__(self, *, is_said: bool = False) -> None:
@@ -177,13 +177,13 @@ class Behind:
         return [CutOff(text=text, start=event.start, end=event.end)]
 
 
-def calls_behind(cut: str, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> list[str]:
+def calls_after_call(cut: str, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> list[str]:
     """Return the names of tools called in the text cut off after a call; none is run.
 
     Args:
-        cut: All that was cut.
+        cut: The text cut off.
         speaks: The tool protocol.
-        tools: What the answer may ask for.
+        tools: The offered tools.
     """
     names: list[str] = []
     rest = cut[:_MOST_LOOKED_AT]
@@ -199,17 +199,17 @@ def calls_behind(cut: str, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> l
 
 
 FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^\n`]*\n\s*")
-"""A fence's first line, and the white space behind it."""
+"""A fence's first line, and the white space after it."""
 FENCE_BEGUN = re.compile(r"[ \t]*(`{3,}|~{3,})(?:[^\n`<]*\n\s*|[^\n`<]*(?=<))")
-"""The same where a tag may stand in that line already, behind the marks or the code's kind: up to the tag."""
+"""A fence's first line up to a tag that may stand in the line already."""
 FENCE_END = re.compile(r"\s*(`{3,}|~{3,})[ \t]*(?=\n|$)")
-"""Its last line, behind whatever white space stands before it."""
+"""A fence's last line, with the white space before it."""
 MARKS = "`~"
-"""What a fence's lines are made of."""
+"""The characters of a fence's marks."""
 FENCE_END_MADE_OF = f"{MARKS} \t\n"
-"""What may stand behind a call that a fence holds alone."""
+"""The characters allowed after a call that is alone in a fence."""
 LONGEST_BLANK = 400
-"""Characters of a fence's first line, and of white space that is waited through for what comes behind it."""
+"""The longest first line of a fence, and the longest white space to wait through."""
 
 
 def may_become_fence(text: str) -> bool:
@@ -244,30 +244,30 @@ class Fence:
 class TextReader(ABC):
     """Reads the calls out of an answer's text.
 
-    A call by the vendor's own function calling is none: no tool was offered by it. It is told as malformed, with what is right.
+    A call by the vendor's own function calling becomes a malformed call, since no tool was offered there.
     """
 
     def __init__(self) -> None:
-        self._held = Held()
-        self._behind = Behind()
+        self._buffer = TextBuffer()
+        self._after_call = TextAfterCall()
         self._is_final = False
         self._stop: Stop | None = None
         self._vendor_calls: dict[int, CallStarted] = {}
-        self._after: Self | None = None  # reads what comes behind the thinking that all so far has turned out to be
+        self._after: Self | None = None  # reads on after all text so far was thinking
 
     @abstractmethod
-    def _anew(self) -> Self:
+    def _fresh(self) -> Self:
         """Return a fresh reader of the same kind."""
 
     @abstractmethod
-    def _came(self, piece: TextDelta) -> Sequence[ModelEvent]:
+    def _read_piece(self, piece: TextDelta) -> Sequence[ModelEvent]:
         """Read a short piece of text."""
 
     @abstractmethod
-    def _ended(self) -> Sequence[ModelEvent]:
+    def _read_rest(self) -> Sequence[ModelEvent]:
         """Read all held text at the end."""
 
-    def _thought(self, event: ThinkingDelta) -> Sequence[ModelEvent]:
+    def _read_thinking(self, event: ThinkingDelta) -> Sequence[ModelEvent]:
         """Read thinking."""
         return [event]
 
@@ -277,9 +277,9 @@ class TextReader(ABC):
             return self._after.feed(event)
         match event:
             case TextDelta():
-                return self._behind.sorted(found for piece in slices(event) for found in self._came(piece))
+                return self._after_call.sorted(found for piece in slices(event) for found in self._read_piece(piece))
             case ThinkingDelta():
-                return self._behind.sorted(self._thought(event))
+                return self._after_call.sorted(self._read_thinking(event))
             case Stopped():
                 self._stop = event.stop
                 return [*self.finish(), event]
@@ -293,7 +293,7 @@ class TextReader(ABC):
                 return []
             case TextWasThinking():
                 found = self.finish()  # for the thinking to have it
-                self._after = self._anew()
+                self._after = self._fresh()
                 return [*found, event]
             case _:
                 return [event]
@@ -303,9 +303,9 @@ class TextReader(ABC):
         if self._after is not None:
             return self._after.finish()
         self._is_final = True
-        events = self._behind.sorted(self._ended())
+        events = self._after_call.sorted(self._read_rest())
         for call in self._vendor_calls.values():
             reason = f"{call.name} was asked for by the vendor's own function calling, by which nothing is offered here"
             events.append(CallMalformed(reason=reason, start=call.start, end=call.end))
         self._vendor_calls.clear()
-        return [*events, *self._behind.cut()]
+        return [*events, *self._after_call.cut()]

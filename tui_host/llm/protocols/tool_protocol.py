@@ -18,7 +18,7 @@ class Injected:
         message: The message's place in `Prepared.messages`.
         start: First character of it in the message's text.
         end: One past its last.
-        words: What it is for («lists the tools»), or where it is from («profile translator»).
+        words: The purpose («lists the tools»), or the origin («profile translator»).
     """
 
     message: int
@@ -28,15 +28,15 @@ class Injected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ResultPlace:
     """A result's place in a message's text, for protocols with results in words.
 
     Attributes:
-        call: The id of the call whose result it is.
+        call: The id of the result's call.
         message: The message's place in `Prepared.messages`.
         start: First character of the result in the message's text.
         end: One past its last.
-        note: What is worth knowing of it, empty for nothing.
+        note: A warning about the result, empty for none.
     """
 
     call: str
@@ -52,11 +52,11 @@ class Prepared:
 
     Attributes:
         messages: The messages, oldest first.
-        tools: What the vendor's own function calling is told of; empty for protocols of plain text.
-        stop_sequences: Where the answer should end.
-        injected: What the protocol put in, for the inspector.
-        own: Where the person's own system prompt stands, None without one.
-        told: Where the results stand, oldest first; empty where they are messages of their own.
+        tools: The tools for the vendor's own function calling; empty for protocols of plain text.
+        stop_sequences: The texts that end an answer.
+        injected: The protocol's additions, for the inspector.
+        own: The place of the person's own system prompt, None without a prompt.
+        told: The places of the results, oldest first; empty where results are messages of their own.
     """
 
     messages: tuple[Message, ...]
@@ -64,7 +64,7 @@ class Prepared:
     stop_sequences: tuple[str, ...] = ()
     injected: tuple[Injected, ...] = ()
     own: Injected | None = None
-    told: tuple[Told, ...] = ()
+    told: tuple[ResultPlace, ...] = ()
 
 
 class Reader(Protocol):
@@ -116,7 +116,7 @@ class ToolProtocol(Protocol):
         """Return a tool's name in the form known to the model.
 
         Args:
-            name: The name by which calls have it, of a tool that there is not too.
+            name: The name used in calls, also of an unknown tool.
             tools: What a model may know by name.
         """
         ...

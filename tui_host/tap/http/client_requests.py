@@ -1,4 +1,4 @@
-"""Requests as a client sends them, until each can go on: read, let in, and a short form held until it is complete."""
+"""A client's requests, read, let in, and held until they can go on: a short form until the form is complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNREAD = b"GET"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRequest:
-    """A request that can go on.
+    """A request ready to go on.
 
     Attributes:
         head: As it goes on: a form in it is the one that is meant.
@@ -35,7 +35,7 @@ class ClientRequest:
 
 
 class ClientRequests:
-    """What a client has sent that nobody has taken yet.
+    """Bytes from a client, not yet taken.
 
     Args:
         relay: What it asks.
@@ -52,11 +52,11 @@ class ClientRequests:
         self.method = _UNREAD
 
     def add(self, data: bytes) -> None:
-        """Take bytes that have come."""
+        """Add new bytes."""
         self._came += data
 
     def take(self) -> bytes:
-        """Give all bytes that have come, as they are."""
+        """Remove and return all bytes."""
         came = bytes(self._came)
         self._came.clear()
         self._end.forget()
@@ -64,7 +64,7 @@ class ClientRequests:
 
     @property
     def has_head(self) -> bool:
-        """Whether the head of another request has come, or so much that it is none."""
+        """Whether a whole head has come, or too much for a head."""
         self._skip_blank_lines()
         try:
             return self._end.find(self._came) is not None
@@ -73,11 +73,11 @@ class ClientRequests:
 
     @property
     def is_too_much(self) -> bool:
-        """Whether no more should be read before this has been taken."""
+        """Whether reading should pause until some bytes are taken."""
         return len(self._came) > PIPELINED_LIMIT
 
     def next(self) -> ClientRequest | None:
-        """The next request that can go on; None while there is none.
+        """The next request ready to go on; None without one.
 
         Raises:
             HeadError: The request is refused, which has been recorded if it could be read.
@@ -95,7 +95,7 @@ class ClientRequests:
         return ClientRequest(head=head, framing=framing, route=route, begun=begun)
 
     def _read(self) -> tuple[RequestHead, Framing, Route, int] | None:
-        """The next request's head, if it is there and let in.
+        """Read the next head and let the request in; None while the head is incomplete.
 
         Raises:
             HeadError: The request is refused, which has been recorded if it could be read.
@@ -130,7 +130,7 @@ class ClientRequests:
         return route
 
     def _skip_blank_lines(self) -> None:
-        """Drop empty lines, with which some clients end a body that does not have them."""
+        """Drop empty lines, which some clients send behind a body."""
         while self._came.startswith((b"\r\n", b"\n")):
             del self._came[: self._came.index(b"\n") + 1]
             self._end.forget()

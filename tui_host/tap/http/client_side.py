@@ -1,4 +1,4 @@
-"""A client's connection to a relay, and the connection to the upstream that belongs to it."""
+"""A client's connection to a relay, with its own connection to the upstream."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import asyncio
 
 from typing_extensions import override
 
-from tui_host.tap.http.abrupt_close import break_off, end_writing
 from tui_host.tap.http.client_requests import ClientRequest, ClientRequests
 from tui_host.tap.http.in_transit import Request
-from tui_host.tap.http.relay import Relay, redirection, refusal
+from tui_host.tap.http.relay import Relay, break_off, end_writing, redirection, refusal
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.http.splice import descriptor_of
 from tui_host.tap.http.upstream_side import UpstreamSide
@@ -21,7 +20,7 @@ ENDED = "the tap was ended"
 
 
 class ClientSide(asyncio.BufferedProtocol):
-    """A client's connection: reads requests, and passes them on."""
+    """A client's connection: reads requests and passes them on."""
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
@@ -66,7 +65,7 @@ class ClientSide(asyncio.BufferedProtocol):
 
     @override
     def eof_received(self) -> bool:
-        """The client sends no more, though it may still read."""
+        """Keep the connection open for answers after a half-close."""
         self._has_ended = True
         return self._hands_on_the_end()
 
@@ -98,7 +97,7 @@ class ClientSide(asyncio.BufferedProtocol):
             self._transport.write(data)
 
     def sink(self) -> int | None:
-        """The client's socket, if it may be written to; None while something waits to be."""
+        """The client's socket for direct writing; None while written data waits."""
         transport = self._transport
         if transport is None or transport.is_closing() or transport.get_write_buffer_size():
             return None
@@ -120,7 +119,7 @@ class ClientSide(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def tunnel(self) -> None:
-        """From now on what comes is passed as it is."""
+        """Pass bytes unread from now on."""
         self._tunnel = True
         sent, upstream = self._requests.take(), self._upstream
         if sent and upstream is not None:
@@ -139,7 +138,7 @@ class ClientSide(asyncio.BufferedProtocol):
             self._finish(request)
 
     def failed(self, words: str) -> None:
-        """The upstream could not be asked, or what it answers cannot be passed on; nothing of it has been."""
+        """Answer 502: nothing of an upstream's answer has been passed on."""
         request = self._request
         method = request.head.method if request is not None else b"GET"
         self._refuse(HeadError(502, words), method)
@@ -149,7 +148,7 @@ class ClientSide(asyncio.BufferedProtocol):
             request.reporter.fail(words, "not connected")
 
     def cut(self, words: str, *, was_reset: bool) -> None:
-        """The upstream's connection ended; the client's ends as it did."""
+        """End the client's connection in the way the upstream's ended."""
         transport, request = self._transport, self._request
         self._request = None
         if request is not None and self._has_ended:
@@ -166,7 +165,7 @@ class ClientSide(asyncio.BufferedProtocol):
             break_off(transport, with_reset=was_reset and not transport.get_write_buffer_size())
 
     def end(self) -> None:
-        """The tap ends: what is on its way is broken off so that nobody takes it for complete."""
+        """End the tap, breaking off exchanges so that no client takes them for complete."""
         request, self._request = self._request, None
         if self._upstream is not None:
             self._upstream.abandon()
@@ -178,7 +177,7 @@ class ClientSide(asyncio.BufferedProtocol):
     # Requests.
 
     def _next(self) -> None:
-        """Take the next request, if it can go on."""
+        """Take requests that can go on."""
         while self._request is None and not self._ignoring and self._transport is not None:
             try:
                 arrived = self._requests.next()
@@ -189,14 +188,14 @@ class ClientSide(asyncio.BufferedProtocol):
                 self._refuse(error, self._requests.method)
 
     def _go_on(self) -> None:
-        """Take the next request; a client that sends no more is left once all of its have been answered."""
+        """Take the next request; close once a half-closed client has all answers."""
         self.pause(paused=self._upstream is not None and self._upstream.is_full)
         self._next()
         if self._has_ended and self._transport is not None and not self._hands_on_the_end():
             self._transport.close()
 
     def _hands_on_the_end(self) -> bool:
-        """Tell the upstream that nothing follows, behind all that the client has sent. False if no answer is to come."""
+        """Pass a half-close on behind the client's data; returns False if no answer is to come."""
         request, upstream = self._request, self._upstream
         if request is not None and request.is_sent and self._has_more(request):
             return True
@@ -205,31 +204,31 @@ class ClientSide(asyncio.BufferedProtocol):
         return upstream.end_input()
 
     def _has_more(self, request: Request) -> bool:
-        """Whether something has come behind a request that will go on: half a head never will, if nothing follows it."""
+        """Whether more requests follow. Half a head at the end is no request."""
         return not self._tunnel and (request.head.wants_websocket or self._requests.has_head)
 
     def _take(self, arrived: ClientRequest) -> None:
         relay, head, route = self._relay, arrived.head, arrived.route
         if route.shown:  # to a browser, which is sent on
-            said = redirection(route.shown)
-            relay.answered(head, said, b"")
-            self._say(said, b"")
+            response = redirection(route.shown)
+            relay.answered(head, response, b"")
+            self._say(response, b"")
             return
         upstream = route.upstream
         passed = relay.passed(head, route)
         request = self._request = Request(head, arrived.framing, relay.reporter(passed, upstream.origin))
-        other = self._upstream
-        if other is not None and other.upstream is not upstream:
-            other.abandon()
-            other = None
-        if other is None:
-            other = self._upstream = UpstreamSide(relay, self, upstream)
-            relay.group.start_soon(other.connect)
-        other.expect(head, request.reporter)
-        self._pass(request, other, arrived.begun, upstream.written(passed))
+        upstream_side = self._upstream
+        if upstream_side is not None and upstream_side.upstream is not upstream:
+            upstream_side.abandon()
+            upstream_side = None
+        if upstream_side is None:
+            upstream_side = self._upstream = UpstreamSide(relay, self, upstream)
+            relay.group.start_soon(upstream_side.connect)
+        upstream_side.expect(head, request.reporter)
+        self._pass(request, upstream_side, arrived.begun, upstream.written(passed))
 
     def _pass(self, request: Request, upstream: UpstreamSide, data: bytes, before: bytes = b"") -> None:
-        """Pass on a piece of a request's body, after its head."""
+        """Pass on a piece of a request's body, with the head before the first piece."""
         try:
             out = before + request.feed(data)
         except BodyError as error:
@@ -265,7 +264,7 @@ class ClientSide(asyncio.BufferedProtocol):
         self._say(*refusal(error.status, error.words, method))
 
     def _say(self, said: ResponseHead, body: bytes) -> None:
-        """Answer in the relay's own name, and end the connection once the client has had time to read that."""
+        """Answer in the relay's own name, and end the connection after some time for reading."""
         transport = self._transport
         if transport is None or self._ignoring:
             return
@@ -273,7 +272,7 @@ class ClientSide(asyncio.BufferedProtocol):
         self._linger()
 
     def _linger(self) -> None:
-        """End the connection once the client, which may still be sending, has had time to read the answer."""
+        """End the connection after some time for reading, since the client may still be sending."""
         transport = self._transport
         if transport is None:
             return

@@ -1,4 +1,4 @@
-"""`endpoint` events in an event stream that passes: their URL is led back through the relay, and every other byte goes on at once.
+"""`endpoint` events in a passing event stream, with their URL led back through the relay.
 
 Found as servers send them: the event's name first, then the URL in one `data` line. A URL of another origin, or a path, stays as it is.
 Source: WHATWG HTML, Server-sent events; MCP 2024-11-05, Transports, HTTP with SSE.
@@ -17,7 +17,7 @@ _LINE_ENDS = b"\r\n"
 
 
 class EndpointFilter:
-    """Changes endpoint URLs, wherever they are in the stream and however the stream is cut.
+    """Changes endpoint URLs, however the stream is cut.
 
     Args:
         origin: The upstream's origin, and what stands for it.
@@ -32,7 +32,7 @@ class EndpointFilter:
         self._is_endpoint = self._after_cr = False
 
     def feed(self, data: bytes) -> bytes:
-        """The bytes that can go on by now."""
+        """The bytes ready to go on."""
         out = bytearray()
         if self._after_cr and data.startswith(b"\n"):
             out += b"\n"
@@ -46,12 +46,12 @@ class EndpointFilter:
         return bytes(out)
 
     def finish(self) -> bytes:
-        """The bytes that are held of a line that has not ended."""
+        """The held bytes of an unfinished line."""
         held, self._held = self._held, b""
         return held
 
     def _take(self, text: bytes) -> bytes:
-        """More of a line; returns what of it can go on."""
+        """Add to the current line; returns the bytes ready to go on."""
         is_begin = not self._line
         self._line += text[: URL_LIMIT - len(self._line)]
         may_be_url = self._is_endpoint and (is_begin or self._held) and _DATA.startswith(self._line[: len(_DATA)])
@@ -62,7 +62,7 @@ class EndpointFilter:
         return held + text
 
     def _end_line(self) -> bytes:
-        """Read a line that has ended; returns what was held of it, changed."""
+        """Read a finished line; returns held bytes, changed if necessary."""
         line, self._line = self._line, b""
         held, self._held = self._held, b""
         if held.startswith(_DATA):

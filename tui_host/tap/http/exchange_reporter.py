@@ -1,7 +1,6 @@
-"""What a relay reports of one exchange as it passes; what becomes of it is the business of the process that records.
+"""Reports of a passing exchange, for the recorder.
 
-What has bytes is told before they are passed on: it stands where a killed relay leaves it, and nobody has received what is lost. It costs
-a copy in memory; nothing is asked of the system, and nothing can go wrong that would reach them. Source: threats.md, PXY-09.
+Bytes are reported before they are passed on: a killed relay leaves them for the recorder, so nobody has received bytes that are lost.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ class ItemWriter(Protocol):
         ...
 
     def notify(self) -> None:
-        """Wake the recorder if it waits."""
+        """Wake a waiting recorder."""
         ...
 
 
 class _Body:
-    """What of a body is told: its beginning, and then how much more there was."""
+    """Reports a body up to a limit, then counts the rest."""
 
     def __init__(self, writer: ItemWriter, kind: bytes, number: int, limit: int | None) -> None:
         self._writer = writer
@@ -72,7 +71,7 @@ class _Body:
 
 
 class ExchangeReporter:
-    """Reports of one exchange, whose request comes in pieces and may have no end.
+    """Reports an exchange, whose request comes in pieces and may have no end.
 
     Args:
         writer: Takes it.
@@ -98,7 +97,7 @@ class ExchangeReporter:
             self._sent.pass_on(data, at_ns)
 
     def sent_all(self, at_ns: int | None = None) -> None:
-        """The request is complete, or no more of it can be recorded: what follows belongs to the response."""
+        """Report the end of the request, or of its recording: everything later belongs to the response."""
         if not self._is_asked:
             self._is_asked = True
             self._sent.finish()
@@ -127,11 +126,11 @@ class ExchangeReporter:
 
     @property
     def has_enough(self) -> bool:
-        """Nothing more of the response's body is recorded but how much it is."""
+        """Whether the limit is reached: only the size of the rest is recorded."""
         return self._chunks.is_full
 
     def unseen(self, size: int) -> None:
-        """So many bytes of the response's body have come, which nobody looked at."""
+        """Count bytes of the response's body that passed unread."""
         self._chunks.leave_out(size)
 
     def end(self, at_ns: int | None = None) -> None:
@@ -139,7 +138,7 @@ class ExchangeReporter:
         self._finish(COMPLETE, at_ns=at_ns)
 
     def fail(self, words: str, reason: Reason) -> None:
-        """The exchange came to an end that nobody wanted."""
+        """Report an end against everybody's will."""
         self._finish(FAILED, Ending(reason=reason, error=words).to_bytes())
 
     def close(self) -> None:

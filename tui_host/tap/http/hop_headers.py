@@ -1,4 +1,4 @@
-"""Heads as they go on: each line as it came, but for what belongs to one connection alone and what has to lead elsewhere."""
+"""Heads on their way: lines unchanged, except headers for a single connection and headers that must lead elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FRAMES = frozenset((b"content-length", b"transfer-encoding"))
 
 
 def to_upstream(head: RequestHead, *, host: bytes, origin: bytes, own_origins: frozenset[bytes]) -> RequestHead:
-    """The request's head as it goes on: for the upstream's host, without what belongs to this hop.
+    """A request's head for the upstream, without the headers of this hop.
 
     Args:
         head: As the client sent it.
@@ -44,7 +44,7 @@ def to_upstream(head: RequestHead, *, host: bytes, origin: bytes, own_origins: f
 
 
 def to_client(head: ResponseHead, *, changed_to: Framing | None = None) -> ResponseHead:
-    """The response's head as it goes on, without what belongs to the upstream's hop.
+    """A response's head for the client, without the headers of the upstream's hop.
 
     Args:
         head: As the upstream sent it.
@@ -64,16 +64,16 @@ def to_client(head: ResponseHead, *, changed_to: Framing | None = None) -> Respo
 
 
 def _passed_on(fields: tuple[Field, ...], options: frozenset[bytes], *, upgrades: bool) -> Iterator[Field]:
-    """All headers that do not belong to one hop alone; `Connection` says what it says of the next one too."""
+    """The headers for both hops. `Connection` keeps options that apply to the next hop too."""
     gone = (_OF_ONE_HOP | options) - _NEVER_NAMED - _OF_BOTH
     if upgrades:
         gone -= {b"upgrade"}
     for field in fields:
         key = field.name.lower()
         if key == b"connection":
-            said = [option.strip() for option in field.value.split(b",")]
-            left = [option for option in said if option.lower() not in gone]
+            options_here = [option.strip() for option in field.value.split(b",")]
+            left = [option for option in options_here if option.lower() not in gone]
             if left:
-                yield field if len(left) == len(said) else field.having(b", ".join(left))
+                yield field if len(left) == len(options_here) else field.having(b", ".join(left))
         elif key not in gone:
             yield field

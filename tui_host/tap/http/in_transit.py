@@ -1,4 +1,4 @@
-"""A request and an answer on their way through a relay: heads and what came of their bodies, recorded before they are given on."""
+"""Requests and answers on their way through a relay, recorded before they go on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_host.tap.message_heads import RequestHead, ResponseHead, response_bytes
 
 
 class Request:
-    """A request from its head on until it is answered.
+    """A request in transit, until answered.
 
     Args:
         head: As the client sent it.
@@ -36,11 +36,11 @@ class Request:
 
     @property
     def is_sent(self) -> bool:
-        """Whether it has come to its end."""
+        """Whether the request is complete."""
         return self._body.done
 
     def feed(self, data: bytes) -> bytes:
-        """What the upstream gets of these bytes: all of the request's, in the chunks that they came in.
+        """Take bytes from the client; returns the request's share, in the original chunks.
 
         Raises:
             BodyError: The body is not framed as it should be.
@@ -56,7 +56,7 @@ class Request:
 
 
 class Answer:
-    """From its head on to its end.
+    """An answer in transit.
 
     Args:
         request: What it answers, as the client sent it.
@@ -94,7 +94,7 @@ class Answer:
         self.fault = ""
 
     def feed(self, data: bytes) -> bytes:
-        """What the client gets for what came; at first also for the head, with which something may have come, or nothing.
+        """Take bytes from the upstream; returns the bytes for the client, including the head at first.
 
         Raises:
             BodyError: It cannot be changed as it has to be.
@@ -117,7 +117,7 @@ class Answer:
         return out
 
     def _passed(self, data: bytes, payload: bytes) -> bytes:
-        """What came of the body, as the client gets it."""
+        """The bytes for the client from a piece of the body."""
         if self.is_as_it_came:
             return data if self.fault else data[: len(data) - len(self.rest)]
         is_done, out = self._body.done, payload
@@ -130,21 +130,21 @@ class Answer:
 
     @property
     def is_done(self) -> bool:
-        """Whether it has come to its end."""
+        """Whether the answer is complete."""
         return self._body.done
 
     @property
     def ends_with_connection(self) -> bool:
-        """Whether nothing but the connection's end reports where it ends."""
+        """Whether only the connection's end marks the answer's end."""
         return isinstance(self._body, OpenBody)
 
     @property
     def is_as_it_came(self) -> bool:
-        """Whether the client gets it in the very chunks that the upstream sent, and nothing in it is changed."""
+        """Whether the client gets the upstream's chunks unchanged."""
         return self._is_chunked and self._filter is None
 
     def left(self) -> bytes:
-        """What the client gets of what is held of it, where nothing follows."""
+        """The held bytes for the client at an early end."""
         try:
             held = self._filter.finish() if self._filter is not None else b""
         except BodyError:
@@ -153,21 +153,21 @@ class Answer:
 
     @property
     def plain(self) -> int:
-        """So many bytes that follow, if they come, may pass unseen: they are neither changed nor recorded."""
+        """How many following bytes may pass unread, neither changed nor recorded."""
         return 0 if self._is_chunked or self._filter is not None or not self._reporter.has_enough else self._body.plain
 
     def passed(self, size: int) -> None:
-        """So many of these have passed."""
+        """Count bytes that passed unread."""
         self._body.passed(size)
         self._reporter.unseen(size)
 
     def end(self) -> None:
-        """It has come to its end without being fed."""
+        """Finish without further bytes."""
         self._reporter.end()
 
 
 def _framing_of_changed(was: Framing, *, is_old: bool) -> Framing:
-    """How a body is framed that is not as long as it was, before one that reads chunks, or an old one that may not."""
+    """The framing of a body whose length changes: chunks, or the connection's end for HTTP/1.0."""
     if not isinstance(was, int):
         return was
     return "close" if is_old else "chunked"

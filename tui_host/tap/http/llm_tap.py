@@ -94,24 +94,24 @@ _ENDPOINT = re.compile(
 
 
 def base_url(upstream: Upstream, own: str) -> str:
-    """What a host gets as its base URL: the upstream's with the origin replaced, without the version that its hosts add by themselves."""
+    """The base URL for a host: the upstream's with the tap's origin, without a version that hosts append themselves."""
     url = own + _base_path(upstream)
     return url if _for_hosts(upstream) is _OPENAI_LIKE else _root(url)
 
 
 def _root(url: str) -> str:
     root = url.rstrip("/")
-    return next((root.removesuffix(each) for each in _VERSIONS if root.endswith(each)), url)
+    return next((root.removesuffix(version) for version in _VERSIONS if root.endswith(version)), url)
 
 
 def _base_path(upstream: Upstream) -> str:
     path = upstream.url.path
-    endpoint = next((each for each in _ENDPOINT.finditer(path) if each.end() == len(path)), None)
+    endpoint = next((match for match in _ENDPOINT.finditer(path) if match.end() == len(path)), None)
     return path if endpoint is None else path[: endpoint.start()]
 
 
 def instructions(upstream: Upstream, own: str) -> Iterator[str]:
-    """Where hosts of others want the base URL, a line each."""
+    """Where well-known hosts want the base URL, a line for each."""
     url = base_url(upstream, own).rstrip("/")
     for host, words in _for_hosts(upstream).items():
         yield f"  {host}: {words.format(url=url, root=_root(url))}"
@@ -130,19 +130,19 @@ def _for_hosts(upstream: Upstream) -> Mapping[str, str]:
 
 
 def peer(upstream: Upstream) -> str:
-    """What the provider is called in records: by its preset, or by where it is."""
+    """The provider's name in records: the preset's name, or host and port."""
     return service_at(upstream.url.geturl()) or upstream.name
 
 
 class OneObserver:
-    """All that passes is one client's talk with one provider."""
+    """Observes all traffic as a single client's with a single provider."""
 
     def __init__(self, recorder: Recording, peer: str) -> None:
         self._observer = Observer(WithoutKeys(recorder), wire="llm", peer=peer)
         self._login = Observer(WithoutTokens(recorder), wire="llm", peer=peer)
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
-        """The one there is, but for a login."""
+        """The observer of a request; logins have their own."""
         path = head.target.partition(b"?")[0]
         is_of_login = head.method == b"POST" and is_login(path, head.value(b"content-type"), body)
         return self._login if is_of_login else self._observer

@@ -1,4 +1,4 @@
-"""Logins through a tap, to servers that take no token but one made for their own URL.
+"""Logins through a tap, for servers that accept only tokens made for their own URL.
 
 A client asks an authorization server for a token for the URL that it was given, which is the tap's (`resource`, RFC 8707). So the tap
 stands for the authorization servers of its MCP server: metadata that passes names places of the tap instead, and what is sent to these
@@ -58,7 +58,7 @@ _V = TypeVar("_V")
 
 
 class Origin:
-    """The upstream's origin, however it is written, and the relay's that stands for it.
+    """The upstream's origin in any spelling, and the relay's origin in its place.
 
     Args:
         origin: Such as `https://mcp.example`.
@@ -76,12 +76,12 @@ class Origin:
         self._own = own.encode()
 
     def changed(self, url: bytes) -> bytes:
-        """The same place by way of the relay; the URL itself if it is not of this origin."""
+        """The URL by way of the relay; unchanged for foreign origins."""
         rest = self.rest(url)
         return url if rest is None else self._own + rest
 
     def rest(self, url: bytes) -> bytes | None:
-        """What stands behind this origin; None if the URL is not of it."""
+        """The URL's part behind the origin; None for foreign origins."""
         match = self._pattern.match(url)
         return url[match.end() :] if match else None
 
@@ -102,7 +102,7 @@ class Route:
 
 
 class Logins:
-    """Knows where requests go, and what is changed in requests and metadata.
+    """Routes requests, and changes requests and metadata of logins.
 
     Args:
         upstream: The MCP server.
@@ -130,7 +130,7 @@ class Logins:
     # Requests.
 
     def route(self, head: RequestHead) -> Route | None:
-        """Where a request goes; None if it is for a place elsewhere that no metadata has named."""
+        """Where a request goes; None for a place elsewhere that no metadata has named."""
         url = elsewhere(head.target)
         path, _, query = (url or head.target).partition(b"?")
         if url is None:
@@ -145,7 +145,7 @@ class Logins:
         return Route(upstream=upstream, target=target, shown=path + b"?" + self.meant(query) if is_shown else b"")
 
     def form_size(self, head: RequestHead) -> int:
-        """Bytes of a request's body that must be there before it can go on: 0 for all but short forms.
+        """How many bytes of the body must be read before a request goes on: 0 except for short forms.
 
         A client that waits to be told to go on with its body sends none before the upstream has the head.
         """
@@ -157,7 +157,7 @@ class Logins:
         return int(size) if int(size) <= FORM_LIMIT else 0
 
     def form(self, head: RequestHead, form: bytes) -> tuple[RequestHead, bytes]:
-        """A request with a form as it goes on."""
+        """A request with a form, changed for the upstream."""
         meant = self.meant(form)
         if meant == form:
             return head, form
@@ -182,7 +182,7 @@ class Logins:
     # Metadata.
 
     def is_metadata(self, target: bytes) -> bool:
-        """Whether a document with this name here may have to be changed."""
+        """Whether a target may be a metadata document."""
         return (
             target in self._named
             or target.startswith((RESOURCE, *SERVERS))
@@ -190,12 +190,12 @@ class Logins:
         )
 
     def name_metadata(self, target: bytes) -> None:
-        """Note that the server's metadata is here, if that is a place of its own."""
+        """Note where the server's metadata is."""
         if _TARGET.fullmatch(target):
             _remember(self._named, target, None)
 
     def document(self, data: bytes) -> bytes:
-        """Metadata of a resource or an authorization server as it goes on, having learned from it."""
+        """Learn from a metadata document, and return the document with changed URLs."""
         try:
             value: JSON = json.loads(data)
         except (ValueError, RecursionError):
@@ -227,7 +227,7 @@ class Logins:
         return _LISTED.sub(listed, _NAMED.sub(named, data), count=1)
 
     def _learn_servers(self, listed: JSON) -> None:
-        """Stand for the authorization servers of a resource. A server's name has no query (RFC 8414, section 2), which could ask for anything."""
+        """Stand for a resource's authorization servers, except names with a query (RFC 8414, section 2), which could ask for anything."""
         if not isinstance(listed, list):
             return
         for name in listed[:_SERVERS_LIMIT]:
@@ -256,7 +256,7 @@ class Logins:
         return leads
 
     def _is_its_own(self, issuer: str) -> bool:
-        """Whether an issuer is named by a place of the tap's: all at the server's origin, and elsewhere those it stands for."""
+        """Whether the tap replaces an issuer: any at the server's origin, and stood-for servers elsewhere."""
         url = _url(issuer)
         return (self._origin.rest(url) is not None and PREFIX not in url) or self._stands_for(issuer)
 
@@ -277,7 +277,7 @@ class Logins:
         return self._own + rest
 
     def _written(self, text: bytes) -> bytes:
-        """A string of JSON with the place that stands for a URL."""
+        """A JSON string with a URL led through the tap."""
         changed = self._origin.changed(text)
         if changed != text:
             return changed
@@ -296,7 +296,7 @@ class Logins:
         return self._origin.rest(url) is not None or self._other(url) is not None
 
     def _other(self, url: bytes) -> Upstream | None:
-        """The upstream that a URL elsewhere leads to; None if nobody can be asked there."""
+        """The upstream of a URL elsewhere; None for unreachable or forbidden URLs."""
         try:
             parts = urlsplit(url.decode("latin-1"))
             origin = f"{parts.scheme}://{parts.netloc}"
@@ -305,16 +305,16 @@ class Logins:
         key = origin.encode()
         if key not in self._others:
             try:
-                other = self._upstream.other(origin)
+                upstream = self._upstream.other(origin)
             except SettingsError:
-                other = None
+                upstream = None
             own_port = int(self._own.rpartition(b":")[2])
-            _remember(self._others, key, None if other is None or other.is_at(own_port) else other)
+            _remember(self._others, key, None if upstream is None or upstream.is_at(own_port) else upstream)
         return self._others[key]
 
 
 def elsewhere(target: bytes) -> bytes | None:
-    """The URL elsewhere that a place of the tap stands for; None if it stands for none."""
+    """The URL elsewhere behind a place of the tap; None for ordinary targets."""
     for begin in (b"", *SERVERS) if PREFIX in target else ():
         if target.startswith(begin + PREFIX):
             match = _BEHIND_PREFIX.fullmatch(target[len(begin + PREFIX) :])
@@ -334,7 +334,7 @@ def _asks_for_a_login(query: bytes) -> bool:
 
 
 def _url(text: str) -> bytes:
-    """A URL in JSON, which may be no text that could be sent."""
+    """A URL from JSON as bytes, even if unsendable."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -343,7 +343,7 @@ def _key(server: bytes) -> bytes:
 
 
 def _decoded(text: bytes) -> str:
-    """What a string in JSON says, which has been read."""
+    """The value of a JSON string."""
     try:
         value: object = json.loads(b'"%s"' % text)
     except ValueError:
@@ -352,7 +352,7 @@ def _decoded(text: bytes) -> str:
 
 
 def _remember(known: dict[bytes, _V], key: bytes, value: _V) -> None:
-    """Make this the latest of a kind."""
+    """Add or renew an entry, forgetting the oldest."""
     known.pop(key, None)
     known[key] = value
     while len(known) > REMEMBERED:

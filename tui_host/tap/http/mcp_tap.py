@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.recorder_protocol import Recording
 from tui_host.capture.redact.login_exchanges import WithoutTokens, is_login
 from tui_host.settings.credential_places import in_url
 from tui_host.settings.urls import parts_of
 from tui_host.tap.message_heads import RequestHead, ResponseHead
+
+if TYPE_CHECKING:
+    from tui_host.tap.recording.exchange_records import TimedRecorder
 
 PORT = 8322
 """Where it listens if nothing else is asked for."""
@@ -18,16 +20,8 @@ REMEMBERED = 1000
 """Sessions of clients that are told apart; of older ones it is forgotten which they were."""
 
 
-class ConnectionRecording(Recording, Protocol):
-    """A recorder that numbers connections."""
-
-    def new_connection(self, server: str) -> str:
-        """A new id."""
-        ...
-
-
 class Connections:
-    """Tells the connections of several clients apart: by the session's id, or by the endpoint that was announced to them.
+    """Tells clients' connections apart, by session id or by announced endpoint.
 
     Where a server gives no such thing, by what the clients call themselves in each request.
 
@@ -37,7 +31,7 @@ class Connections:
         is_whole: Connections are recorded from their beginning.
     """
 
-    def __init__(self, recorder: ConnectionRecording, name: str, *, is_whole: bool = True) -> None:
+    def __init__(self, recorder: TimedRecorder, name: str, *, is_whole: bool = True) -> None:
         self._recorder = recorder
         self._is_whole = is_whole
         self._name = name
@@ -46,16 +40,16 @@ class Connections:
         self._known: dict[bytes, Observer] = {}
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
-        """The one of the connection that a request belongs to."""
-        known = self._known.get(head.value(b"mcp-session-id") or head.target)
+        """The observer of a request's connection."""
+        observer = self._known.get(head.value(b"mcp-session-id") or head.target)
         path = head.target.partition(b"?")[0]
-        may_be_login = known is None or is_login(
+        may_be_login = observer is None or is_login(
             path, head.value(b"content-type"), body
         )  # a server may announce any place
         if head.method == b"POST" and may_be_login and not is_rpc(body):
             return self._login
-        if known is not None:
-            return known
+        if observer is not None:
+            return observer
         begins = b'"initialize"' in body or (
             head.method == b"GET" and b"text/event-stream" in head.value(b"accept").lower()
         )
@@ -69,7 +63,7 @@ class Connections:
         return plain
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
-        """A session may begin with an answer, or end with it."""
+        """Note a session's beginning or end."""
         session = response.value(b"mcp-session-id")
         if session:
             _remember(self._known, session, observer)
@@ -77,7 +71,7 @@ class Connections:
             self._known.pop(head.value(b"mcp-session-id"), None)
 
     def announced(self, observer: Observer, url: str) -> None:
-        """An event stream has told where its client sends its messages."""
+        """Note where a client's messages will go."""
         parts = parts_of(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         for span in in_url(target):  # the session's id, which the stream says in what is recorded next

@@ -1,4 +1,4 @@
-"""A relay on a port of this machine, from its start until a signal ends it."""
+"""A relay on a port of this machine, from start to signal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BACKLOG = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """What is relayed, and how.
+    """The parameters of a relay.
 
     Attributes:
         upstream: Where to.
@@ -53,7 +53,7 @@ class Service:
 
 @asynccontextmanager
 async def listening(service: Service) -> AsyncGenerator[str]:
-    """Relay while the block runs; what is on its way at its end is broken off.
+    """Relay while the block runs, then break off exchanges in progress.
 
     Yields:
         The relay's origin, such as `http://127.0.0.1:8321`.
@@ -74,8 +74,8 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 upstream=service.upstream,
                 gate=Gate(
                     port=port,
-                    allowed=frozenset(each.encode() for each in service.allowed),
-                    names=frozenset(each.encode() for each in service.names),
+                    allowed=frozenset(origin.encode() for origin in service.allowed),
+                    names=frozenset(name.encode() for name in service.names),
                     forms=service.is_mcp,
                 ),
                 rewriting=Rewriting(service.upstream.origin, own, logins=logins, tell=service.tell),
@@ -102,7 +102,7 @@ async def listening(service: Service) -> AsyncGenerator[str]:
 def _teller(
     tell: Callable[[str], None], server: asyncio.Server
 ) -> Callable[[asyncio.AbstractEventLoop, dict[str, object]], None]:
-    """Tells, once, what would be written at length for each connection: that none can be had any more, or a mistake in one."""
+    """Make an exception handler with a single short sentence for each kind of failure, instead of a traceback for each connection."""
 
     def told(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         error = context.get("exception")

@@ -1,7 +1,6 @@
-"""Passes bytes from socket to socket inside the system, where it can do that: a large body then costs no copies here.
+"""Passing bytes between sockets inside the kernel, where possible, so that large bodies are not copied here.
 
-What is read is at once in the pipe between the two, and from there at once with the other side; what it does not take in stays in the
-pipe, and then no more is read. Source: splice(2); performance.md, Relays.
+A pipe stands between the two sockets; bytes that the sink does not take stay in the pipe, and then no more is read. Source: splice(2).
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ class Spliced:
 
 
 def descriptor_of(transport: asyncio.Transport) -> int | None:
-    """The socket of a connection, None where it is none, or its bytes are not those that are read and written."""
-    found: object = transport.get_extra_info("socket")
-    if sys.platform != "linux" or not isinstance(found, TransportSocket) or transport.get_extra_info("ssl_object"):
+    """The socket of a plain connection; None for TLS and other transports."""
+    raw: object = transport.get_extra_info("socket")
+    if sys.platform != "linux" or not isinstance(raw, TransportSocket) or transport.get_extra_info("ssl_object"):
         return None
-    return found.fileno()
+    return raw.fileno()
 
 
 class Splice:
-    """A passage from one socket to another. Nobody else reads the one or writes to the other meanwhile.
+    """A transfer between two sockets, which nobody else may read or write meanwhile.
 
     Args:
         source: The socket to take from.
@@ -108,7 +107,7 @@ class Splice:
             self._loop.add_reader(self._source, self._take)
 
     def _give(self) -> bool:
-        """Hand on what is in the pipe; False if the sink does not take in all of it now."""
+        """Write the pipe's bytes; returns False if the sink is full."""
         while self._held:
             try:
                 size = _splice(self._out, self._sink, self._held)
@@ -128,7 +127,7 @@ class Splice:
 
 
 def _splice(source: int, sink: int, size: int) -> int | None:
-    """So many bytes at most; gives how many went, None if none can for now.
+    """Move bytes; returns their number, or None if nothing moves for now.
 
     Raises:
         OSError: One of the two is broken.

@@ -1,4 +1,4 @@
-"""A connection to the upstream, which belongs to one client's connection."""
+"""A connection to the upstream, made for a client's connection."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import anyio
 from typing_extensions import override
 
 from tui_host.capture.http.client_faults import words_of
-from tui_host.tap.http.abrupt_close import break_off, end_writing
 from tui_host.tap.http.exchange_reporter import ExchangeReporter
 from tui_host.tap.http.hop_headers import to_client
 from tui_host.tap.http.in_transit import Answer
-from tui_host.tap.http.relay import Relay
+from tui_host.tap.http.relay import Relay, break_off, end_writing
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.http.splice import WORTH, Splice, Spliced, descriptor_of
 from tui_host.tap.http.upstream import Upstream
@@ -32,14 +31,14 @@ UNCONNECTED_LIMIT = 256 << 10
 
 
 class ClientEnd(Protocol):
-    """What this side says to the client's."""
+    """The client's connection, as used by the upstream's."""
 
     def write(self, data: bytes) -> None:
         """Bytes for the client."""
         ...
 
     def sink(self) -> int | None:
-        """The client's socket, if it may be written to; None while something waits to be."""
+        """The client's socket for direct writing; None while written data waits."""
         ...
 
     def break_off(self) -> None:
@@ -51,7 +50,7 @@ class ClientEnd(Protocol):
         ...
 
     def tunnel(self) -> None:
-        """From now on what comes is passed as it is."""
+        """Pass bytes unread from now on."""
         ...
 
     def answered(self, *, lasts: bool) -> None:
@@ -59,15 +58,15 @@ class ClientEnd(Protocol):
         ...
 
     def failed(self, words: str) -> None:
-        """The upstream could not be asked, or what it answers cannot be passed on; nothing of it has been."""
+        """Learn of an upstream without a usable answer; nothing has been passed on."""
         ...
 
     def cut(self, words: str, *, was_reset: bool) -> None:
-        """The upstream's connection ended before its answer did."""
+        """Learn of a connection cut within an answer."""
         ...
 
     def close(self, *, was_reset: bool = False) -> None:
-        """The upstream's connection ended, and nothing was on its way."""
+        """Learn of a connection ended between answers."""
         ...
 
 
@@ -100,7 +99,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._fault: OSError | None = None
 
     async def connect(self) -> None:
-        """Connect; what goes wrong is told to the client's side."""
+        """Connect; the client's side learns of a failure."""
         with self._connecting:
             try:
                 await self.upstream.connect(lambda: self)
@@ -195,7 +194,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
     # What the client's side says.
 
     def expect(self, request: RequestHead, reporter: ExchangeReporter) -> None:
-        """The next response belongs to this request."""
+        """Expect a response to this request."""
         self._request = request
         self._reporter = reporter
 
@@ -219,7 +218,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def end_input(self) -> bool:
-        """Say that the client sends no more. False where that cannot be said, so that only an end of all is left."""
+        """Half-close for writing; returns False for a connection without half-close."""
         transport = self._transport
         self._input_ended = True
         if transport is None:
@@ -227,7 +226,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         return end_writing(transport)
 
     def abandon(self, *, with_reset: bool = False) -> None:
-        """The client has gone: end at once, as it did."""
+        """End at once after the client has gone."""
         if self._abandoned:
             return
         self._abandoned = True
@@ -245,7 +244,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
     # Responses.
 
     def _next(self) -> None:
-        """Pass on each head that is there."""
+        """Pass on complete heads."""
         waiting = self._waiting
         try:
             while waiting and self._answer is None and not self._tunnel and not self._abandoned:
@@ -267,7 +266,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._fail(error.words)
 
     def _begin(self, request: RequestHead, head: ResponseHead, rest: bytes) -> None:
-        """Pass on the answer's head, and the beginning of its body with it."""
+        """Pass on the answer's head, with the beginning of the body."""
         if head.status == 101:
             if not request.wants_websocket:
                 raise HeadError(502, "the upstream changes to a protocol that nobody had asked for")
@@ -280,7 +279,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._pass(answer, rest)
 
     def _pass(self, answer: Answer, data: bytes) -> None:
-        """Pass on a piece of an answer: the client may end this tap once it has it."""
+        """Pass on a piece of an answer. The client may end this tap afterwards."""
         try:
             out = answer.feed(data)
         except BodyError as error:
@@ -297,7 +296,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._finish(answer)
 
     def _pass_unframed(self, answer: Answer) -> None:
-        """Let the client judge what follows, as it would without the tap: it passes as it is, to the connection's end."""
+        """Pass everything unread to the connection's end, for the client to judge."""
         words = f"the upstream's answer: {answer.fault}"
         if not answer.is_as_it_came:
             self._client.write(answer.left())
@@ -309,7 +308,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._tunnel = True
 
     def _begin_splice(self) -> None:
-        """Let what is neither changed nor recorded pass by itself, if it can."""
+        """Let bytes pass unread, where possible."""
         transport, answer = self._transport, self._answer
         if transport is None or answer is None:
             return
@@ -326,7 +325,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         transport.pause_reading()
 
     def _spliced(self, how: Spliced) -> None:
-        """What passed by itself is over."""
+        """Go on after bytes passed unread."""
         transport, answer = self._transport, self._answer
         self._stop_splice()
         if how.sink is not None:

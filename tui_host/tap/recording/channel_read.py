@@ -25,7 +25,7 @@ _AT_ONCE = 1 << 20
 
 
 class ChannelReader:
-    """Items that the relay reports, to its end.
+    """Reads the relay's items until the relay ends.
 
     Args:
         ends: What leads to the relay.
@@ -66,7 +66,7 @@ class ChannelReader:
         return journal.left > 0
 
     def batches(self) -> Iterator[Sequence[Item]]:
-        """Items that nobody has taken yet; now and then an empty batch, where there is time for other work."""
+        """Yield batches of new items; an empty batch now and then leaves time for other work."""
         journal = self._journal
         while not self._is_overdue():
             if items := self._take():
@@ -81,7 +81,7 @@ class ChannelReader:
                 journal.wait(_SOON if journal.kept != journal.taken else None)
 
     def _rest(self, passed_ns: int) -> None:
-        """Let more come behind an item that passed at that moment; not once the relay has ended."""
+        """Let more items come behind an item of this age, unless the relay has ended."""
         journal = self._journal
         if journal.left <= _MUCH and not journal.is_over:
             journal.look(TICK)
@@ -90,7 +90,7 @@ class ChannelReader:
             journal.look(seconds)
 
     def _take(self) -> Sequence[Item]:
-        """Take the oldest whole items; empty if there are none."""
+        """Take the oldest whole items."""
         limit = _AT_ONCE
         while data := self._journal.look_at(limit):
             items, size = read_items(data)
@@ -102,7 +102,7 @@ class ChannelReader:
 
     @property
     def missing(self) -> int:
-        """Bytes that were not read at the end, or found no room."""
+        """Bytes left unread at the end, or without room."""
         return self._journal.left + self._journal.held
 
     def notify(self, line: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The relay's end of the channel to its recorder: reports what passed, of which exchange, and when. Imported early.
+"""The relay's end of the channel to its recorder: reports items with kind, exchange and time. Imported early.
 
 Reporting never waits. Apart from `channel_read`, which the recorder imports late: nothing here imports more than `struct` and `threading`.
 """
@@ -39,7 +39,7 @@ PIECES = frozenset((OUT, IN, ERROR, SENT, CHUNK))
 
 
 def lost(kind: bytes) -> bytes:
-    """The kind that counts left-out bytes of such pieces, as a number in ASCII."""
+    """The kind for the number of left-out bytes of a piece, in ASCII."""
     return kind.upper()
 
 
@@ -58,12 +58,12 @@ _FILE_LIMIT = 1 << 30
 
 
 def head(kind: bytes, number: int, mono_ns: int, size: int) -> bytes:
-    """What stands before an item's data: kind, monotonic clock, size of the data, exchange."""
+    """The bytes before an item's data: kind, monotonic clock, size of the data, exchange."""
     return _HEAD.pack(kind, mono_ns, size, number)
 
 
 def read_items(data: bytes) -> tuple[Sequence[Item], int]:
-    """The whole items at the beginning of the bytes, and how many bytes they take."""
+    """Read the whole items at the beginning of the bytes; returns the items and their size."""
     items: list[Item] = []
     at, size = 0, len(data)
     while size - at >= _HEAD.size:
@@ -77,7 +77,7 @@ def read_items(data: bytes) -> tuple[Sequence[Item], int]:
 
 
 class ChannelWriter:
-    """Reports what passed, in the order of `report`, whichever thread calls it.
+    """Reports items from any thread, in the order of the calls.
 
     Args:
         journal: Where items are written.
@@ -93,7 +93,7 @@ class ChannelWriter:
         self._held: dict[tuple[bytes, int], tuple[Item, int]] = {}  # with the bytes that would be missing
 
     def report(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None) -> None:
-        """Write an item where it outlives this process. Call it before the other side gets the bytes, so that none has what is lost.
+        """Write an item where it outlives this process. Call this before the other side gets the bytes, or a killed relay loses them.
 
         Args:
             kind: What it is.
@@ -108,7 +108,7 @@ class ChannelWriter:
                 self._add_later(start, (kind, number, mono_ns, data))
 
     def notify(self) -> None:
-        """Wake the recorder if it waits. Never blocks."""
+        """Wake a waiting recorder. Never blocks."""
         if not self._journal.is_awaited:
             return
         if self._call_soon is None:
@@ -117,7 +117,7 @@ class ChannelWriter:
             self._call_soon(self._ring)
 
     def make_room(self) -> None:
-        """Empty the file and write held items: the recorder has read everything. Called in a thread that may wait."""
+        """Empty the file and write held items, once the recorder has read everything. May block."""
         self._journal.empty_file()
         with self._lock:
             if self._is_open:
@@ -133,7 +133,7 @@ class ChannelWriter:
                 self._journal.close()
 
     def begin_anew(self) -> None:
-        """Prepare for forking another recorder after the last one died.
+        """Prepare for forking a new recorder after the last recorder died.
 
         Raises:
             OSError: Too many files are open.
@@ -153,7 +153,7 @@ class ChannelWriter:
         return child
 
     def _add_later(self, start: bytes, item: Item) -> None:
-        """Add an item behind everything that found no room in memory; hold it if it finds no room at all."""
+        """Add an item behind everything in the file; hold the item if no room is left."""
         kind, _, _, data = item
         limit = _FILE_LIMIT if kind in PIECES else None
         if (self._held and not self._add_held(limit)) or not self._add_anywhere(start, data, limit):
@@ -163,7 +163,7 @@ class ChannelWriter:
         return self._journal.add(start, data) or self._journal.add_to_file(start, data, limit)
 
     def _add_held(self, limit: int | None) -> bool:
-        """Add held items; returns False if one of them finds no room again."""
+        """Add held items; returns False if no room is left."""
         for key, ((kind, number, mono_ns, data), missing) in list(self._held.items()):
             if not self._add_anywhere(head(kind, number, mono_ns, len(data)), data, limit):
                 return False
@@ -172,7 +172,7 @@ class ChannelWriter:
         return True
 
     def _hold(self, item: Item) -> None:
-        """Hold an item for later; of a piece only its size."""
+        """Hold an item for later; of a piece, hold only the size."""
         kind, number, mono_ns, data = item
         missing = len(data)
         if kind in PIECES:

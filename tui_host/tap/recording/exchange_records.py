@@ -1,4 +1,4 @@
-"""What an HTTP relay reports of its exchanges, as records: heads as the upstream's side of the wire has them, bodies as they were sent.
+"""Records of HTTP exchanges, made from a relay's reports: heads as the upstream saw them, bodies as they were sent.
 
 Imported late, by the recorder.
 """
@@ -49,7 +49,7 @@ class Observers(Protocol):
         ...
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
-        """Learn from a response that has begun."""
+        """Learn from the head of a response."""
         ...
 
     def announced(self, observer: Observer, url: str) -> None:
@@ -58,7 +58,7 @@ class Observers(Protocol):
 
 
 class TimedRecorder:
-    """Records what happened at a moment that is over.
+    """Records events with their own time instead of the present.
 
     Args:
         recorder: Keeps the records.
@@ -78,7 +78,7 @@ class TimedRecorder:
         return self._recorder.redactor
 
     def append(self, draft: Draft, /) -> int:
-        """Keep a record; returns its number."""
+        """Keep a record; returns the record's number."""
         return self._recorder.append(draft, self.at_ns)
 
     def new_exchange(self) -> str:
@@ -91,7 +91,7 @@ class TimedRecorder:
 
 
 class ExchangeRecords:
-    """Records all exchanges of one relay.
+    """Records the exchanges of a relay.
 
     Args:
         recorder: Keeps the records.
@@ -114,7 +114,7 @@ class ExchangeRecords:
         self.unfinished = 0
 
     def take(self, item: Item) -> int:
-        """Record the next item; returns the bytes that its records take in memory."""
+        """Record the next item; returns the bytes that the new records take in memory."""
         kind, number, self._recorder.at_ns, data = item
         self._recorder.number = number
         try:
@@ -124,7 +124,7 @@ class ExchangeRecords:
         return len(data) + OVERHEAD
 
     def finish(self) -> None:
-        """Record that exchanges which have not ended were cut off with the relay."""
+        """Record that exchanges in progress were cut off with the relay."""
         for number, exchange in self._open.items():
             self._recorder.number = number
             exchange.begin().fail(ENDED_EARLY, "failed")
@@ -151,7 +151,7 @@ class ExchangeRecords:
 
 
 def _after_request(exchange: _Exchange, kind: bytes, data: bytes) -> None:
-    """Record what comes once a request is complete, or no more of it is recorded."""
+    """Record an item that follows a complete request."""
     observed = exchange.begin()
     if kind == CHUNK:
         observed.chunk(data)
@@ -171,7 +171,7 @@ def _after_request(exchange: _Exchange, kind: bytes, data: bytes) -> None:
 
 
 class _Exchange:
-    """One exchange that has not ended yet.
+    """An exchange in progress.
 
     Attributes:
         held: Bytes of the request's body that wait for the rest.
@@ -191,7 +191,7 @@ class _Exchange:
         self.is_unread = False
 
     def sent(self, data: bytes, room: int) -> int:
-        """Take a piece of the request's body; returns how much of it is held."""
+        """Take a piece of the request's body; returns the number of bytes held."""
         if self._observed is not None:
             return 0
         kept = b"" if self._missed else data[: max(room, 0)]
@@ -205,7 +205,7 @@ class _Exchange:
         self._missed += size
 
     def begin(self) -> ObservedExchange:
-        """Record the request as far as it has come, once."""
+        """Record the request as far as it has come. Later calls change nothing."""
         if self._observed is None:
             head, body = self._head, self._body.getvalue()
             self._body = BytesIO()

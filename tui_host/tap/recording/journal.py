@@ -1,4 +1,4 @@
-"""Memory that a relay and its recorder share, and a file behind it: what has passed and is not recorded yet. Imported early.
+"""Shared memory of a relay and its recorder, with a file behind the memory, for bytes not recorded yet. Imported early.
 
 Bytes that stand here outlive a relay that is killed at any moment. Adding to memory makes no system call and wakes nobody; what finds
 no room there is appended to a file without a name until the recorder has read that file to its end, so memory always holds the older
@@ -34,7 +34,7 @@ _MISSED_BELL_SECONDS = 1.0
 
 
 class Journal:
-    """Shared memory and its file. Made before the recorder is forked.
+    """Shared memory and a file, made before the recorder is forked.
 
     Args:
         room: Bytes that wait in memory, at most.
@@ -69,12 +69,12 @@ class Journal:
     # The relay's side, used by one thread at a time.
 
     def add_only(self) -> None:
-        """Leave taking to the process that was just forked."""
+        """Leave taking to the process just forked."""
         os.close(self._heard)
         self._heard = -1
 
     def begin_anew(self) -> None:
-        """Prepare for forking another recorder after the last one died.
+        """Prepare for forking a new recorder after the last recorder died.
 
         Raises:
             OSError: Too many files are open.
@@ -87,7 +87,7 @@ class Journal:
         self._counters[_IS_AWAITED] = 0
 
     def give_up(self) -> int:
-        """Write off what a recorder that died had taken and not kept; returns its size in bytes."""
+        """Write off the bytes that a dead recorder took and did not keep; returns their number."""
         counters = self._counters
         lost = self.taken - counters[_KEPT] + counters[_UNFINISHED]
         counters[_KEPT], counters[_UNFINISHED] = self.taken, 0
@@ -95,7 +95,7 @@ class Journal:
         return lost
 
     def add(self, head: bytes, data: bytes) -> bool:
-        """Append to memory; returns False if there is no room. Once added, bytes stay.
+        """Append to memory; returns False without room. Bytes stay once added.
 
         Args:
             head: What stands before the data.
@@ -115,7 +115,7 @@ class Journal:
         return True
 
     def _add_around(self, data: bytes) -> bool:
-        """Look for room that was freed meanwhile, and wrap around the end of memory."""
+        """Use room freed meanwhile, wrapping around the end of memory."""
         counters = self._counters
         size = len(data)
         room = self._room - (counters[_ADDED] - counters[_TAKEN])
@@ -137,7 +137,7 @@ class Journal:
         return True
 
     def add_to_file(self, head: bytes, data: bytes, limit: int | None) -> bool:
-        """Append to the file; returns False if there is no room.
+        """Append to the file; returns False without room.
 
         Args:
             head: What stands before the data.
@@ -162,7 +162,7 @@ class Journal:
             return True
 
     def empty_file(self) -> None:
-        """Free the disk if the file has been read to its end. Callable from any thread."""
+        """Free the disk once the file has been read to the end. Callable from any thread."""
         with self._emptying:
             counters = self._counters
             end = counters[_FILE_ADDED]
@@ -172,7 +172,7 @@ class Journal:
 
     @property
     def held(self) -> int:
-        """Bytes that found no room anywhere: the relay holds or has dropped and counted them."""
+        """Bytes without room in memory and file; the relay holds or counts them."""
         return self._counters[_HELD]
 
     @held.setter
@@ -193,7 +193,7 @@ class Journal:
             return  # it rings already, or nobody listens any more
 
     def fork(self) -> int:
-        """As `os.fork`, in the thread that adds; only one of the two processes may go on adding.
+        """As `os.fork`, in the thread that adds; only one of the two processes may add afterwards.
 
         Raises:
             OSError: There can be no other process.
@@ -202,18 +202,18 @@ class Journal:
             return fork()
 
     def close(self) -> None:
-        """Tell the recorder that nothing follows."""
+        """Tell the recorder to expect nothing more."""
         os.close(self._bell)
 
     # The recorder's side.
 
     @property
     def descriptors(self) -> Sequence[int]:
-        """Descriptors that the recorder needs."""
+        """The descriptors for the recorder."""
         return [self._heard] if self._file is None else [self._heard, self._file]
 
     def look_at(self, limit: int) -> bytes:
-        """The oldest bytes that wait, at most so many; empty if there are none.
+        """The oldest waiting bytes, up to the limit.
 
         Raises:
             OSError: The file cannot be read.
@@ -236,33 +236,33 @@ class Journal:
         return os.pread(self._file, min(file_end - start, limit), start - counters[_FILE_BEGAN])
 
     def take(self, size: int) -> None:
-        """Take so many of the bytes that were looked at last; the relay may overwrite them."""
+        """Take bytes from the front of the last look; the relay may overwrite them."""
         self._pass_fence()
         self._counters[_FILE_TAKEN if self._is_in_file else _TAKEN] += size
 
     @property
     def taken(self) -> int:
-        """Bytes that were taken, of all that were added."""
+        """Number of bytes taken since the beginning."""
         return self._counters[_TAKEN] + self._counters[_FILE_TAKEN]
 
     def keep(self, unfinished: int = 0) -> None:
-        """Note that all that was taken is kept, but for so many bytes of lines and requests that have not ended."""
+        """Note that everything taken is kept, except bytes of unfinished lines and requests."""
         self._counters[_UNFINISHED] = unfinished
         self._counters[_KEPT] = self.taken
 
     @property
     def kept(self) -> int:
-        """Bytes that had been taken when everything made of them was kept last."""
+        """Number of bytes taken when everything taken was last kept."""
         return self._counters[_KEPT]
 
     @property
     def unfinished(self) -> int:
-        """Of these, bytes of lines and requests that had not ended."""
+        """Bytes of unfinished lines and requests at the time of `kept`."""
         return self._counters[_UNFINISHED]
 
     @property
     def is_well(self) -> bool:
-        """Whether the recorder has kept something, or has told that it goes on."""
+        """Whether the recorder keeps records, as far as the recorder says."""
         return self._counters[_IS_WELL] != 0
 
     @is_well.setter
@@ -271,7 +271,7 @@ class Journal:
 
     @property
     def is_fault_told(self) -> bool:
-        """Whether the recorder has told why it keeps nothing."""
+        """Whether the recorder has told a person why nothing is kept."""
         return self._counters[_IS_FAULT_TOLD] != 0
 
     @is_fault_told.setter
@@ -284,18 +284,18 @@ class Journal:
 
     @property
     def left(self) -> int:
-        """Bytes that wait."""
+        """Number of waiting bytes."""
         counters = self._counters
         return counters[_ADDED] - counters[_TAKEN] + counters[_FILE_ADDED] - counters[_FILE_TAKEN]
 
     @property
     def needs_care(self) -> bool:
-        """Whether the relay has something to do once all is taken: empty the file, or add what found no room."""
+        """Whether the relay has to empty the file or add held items."""
         counters = self._counters
         return counters[_FILE_ADDED] != counters[_FILE_BEGAN] or counters[_HELD] != 0
 
     def wait(self, seconds: float | None, known: int = 0) -> None:
-        """Wait until more than the known bytes wait or nobody is left who could add, at most so long; now and then for less."""
+        """Wait for more than the known bytes or the relay's end. May return early."""
         counters = self._counters
         counters[_IS_AWAITED] = 1
         self._pass_fence()
@@ -304,7 +304,7 @@ class Journal:
         counters[_IS_AWAITED] = 0
 
     def look(self, seconds: float) -> None:
-        """Wait for the bell or for the relay's end, at most so long."""
+        """Wait for the bell or the relay's end."""
         bell = select.poll()
         bell.register(self._heard, select.POLLIN)
         if bell.poll(1000 * seconds):
@@ -312,7 +312,7 @@ class Journal:
 
 
 def _fence() -> threading.Lock:
-    """A lock that one thread releases and acquires as a memory barrier.
+    """A lock released and acquired by a single thread as a memory barrier.
 
     Without a barrier another processor could see a counter before the bytes that it counts. Nothing else in Python is sure to be one
     without a system call.
@@ -323,7 +323,7 @@ def _fence() -> threading.Lock:
 
 
 def _open_file() -> int | None:
-    """A file without a name that only this user can reach; None if there is no place for one."""
+    """Open a file without a name, readable by this user only; None if no folder allows this."""
     for folder in (os.environ.get("TMPDIR", FOLDERS[0]), *FOLDERS):
         path = f"{folder}/tui-host-{os.urandom(8).hex()}"
         try:

@@ -1,4 +1,4 @@
-"""Chunks of a server's pipes as records: each line whole, with its line end, parsed or not. Imported late."""
+"""Records of a server's lines, whole and with line ends, made from chunks of the server's pipes. Imported late."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOST = {lost(kind): kind for kind in (OUT, IN, ERROR)}
 
 
 class LineRecords:
-    """Records the lines of one server's three pipes.
+    """Records the lines of a server's three pipes.
 
     Args:
         recording: Gets the records.
@@ -43,7 +43,7 @@ class LineRecords:
         self._last_ns = 0
 
     def take(self, item: Item) -> int:
-        """Record the next item; returns the bytes that its records take in memory."""
+        """Record the next item; returns the bytes that the new records take in memory."""
         kind, _, mono_ns, data = item
         if kind == EXITED:
             self._exited(int(data), mono_ns)
@@ -66,11 +66,11 @@ class LineRecords:
 
     @property
     def unfinished(self) -> int:
-        """Bytes of lines that have not ended."""
+        """Bytes of unfinished lines."""
         return sum(splitter.size for splitter in self._splitters.values())
 
     def finish(self) -> None:
-        """Record what has no line end: nothing follows."""
+        """Record lines without a line end."""
         for kind, splitter in self._splitters.items():
             if rest := splitter.rest():
                 self._keep(kind, rest, _UNFINISHED[kind], self._last_ns)

@@ -1,4 +1,4 @@
-"""`--log FILE`: what a tap records, written to a log as it comes. Imported late.
+"""`--log FILE`: a tap's records in a log, as they are made. Imported late.
 
 The log is written in a thread of its own, since it may be a pipe that nobody reads.
 """
@@ -32,7 +32,7 @@ RECORDS_AT_ONCE = 500
 
 
 class Log(Protocol):
-    """Takes records in order, besides the database.
+    """Takes records in order, besides the database. All methods raise OSError if writing fails for now; they may be called again.
 
     Attributes:
         written: How much it has taken, in any unit: grows while a long record is written.
@@ -41,32 +41,21 @@ class Log(Protocol):
     written: int
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
-        """Write what stands before the records of a session.
+        """Write the beginning of a session.
 
         Args:
             session: All records belong to it.
             hide: Takes secrets out of text that is read out of records, where they stand compressed or in pieces.
             is_there: An earlier recorder has written it.
-
-        Raises:
-            OSError: It cannot be written now; it may be tried again.
         """
         ...
 
     def write(self, record: Record) -> None:
-        """Write the next record.
-
-        Raises:
-            OSError: It cannot be written now; it may be tried again.
-        """
+        """Write the next record."""
         ...
 
     def exited(self, code: int, time_ns: int) -> None:
-        """Write that the server has ended, with an exit code, or below 0 by a signal.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Write the server's end: an exit code, or a negative signal number."""
         ...
 
 
@@ -88,12 +77,12 @@ class JsonLines:
         self._is_within_a_line = False
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
-        """Write the line that begins a session; where it is there, end the line in which an earlier recorder may have died."""
+        """Write a session's first line, or, for a later recorder, a line end behind a record cut off by a crash."""
         del hide  # records have no secrets in them
         self._append(b"\n" if is_there else session_line(session))
 
     def write(self, record: Record) -> None:
-        """Write one record's line."""
+        """Write a record's line."""
         self._append(record_line(record))
 
     def exited(self, code: int, time_ns: int) -> None:
@@ -123,7 +112,7 @@ class JsonLines:
 
 
 class LogWriter:
-    """Writes what a recorder takes to a log, from a thread.
+    """Writes a recorder's records to a log, from a thread.
 
     Args:
         log: Gets every record once.
@@ -162,7 +151,7 @@ class LogWriter:
         self._exit = code, time_ns
 
     def close(self, patience: float, is_hurried: Callable[[], bool] = lambda: False) -> None:
-        """Write what is left, and end; what could not be written is told. Blocks.
+        """Write the remaining records, and tell how many are missing. Blocks.
 
         Args:
             patience: Seconds to wait while nothing is written: as long as writing goes on, it may take its time.
@@ -191,7 +180,7 @@ class LogWriter:
             self._is_ending.wait(RETRY_SECONDS if self._fault else LOOK_SECONDS)
 
     def _write_new(self) -> bool:
-        """Write what is new, and tell when that fails and when it works again.
+        """Write new records, and tell a person about failure and recovery.
 
         Returns:
             Whether it failed only because a reader takes his time.

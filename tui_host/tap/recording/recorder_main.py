@@ -1,4 +1,4 @@
-"""The recorder, a process beside a tap: records what the relay reports, and ends the server if the relay was killed. Imported late."""
+"""The recorder, a process beside a tap: records the relay's reports, and ends the server of a killed relay. Imported late."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ _ERRORS = 2
 
 
 class ItemRecords(Protocol):
-    """Makes records of the items that a relay reports."""
+    """Makes records from a relay's items."""
 
     def take(self, item: Item) -> int:
-        """Record the next item; returns the bytes that its records take in memory."""
+        """Record the next item; returns the bytes that the new records take in memory."""
         ...
 
     @property
     def unfinished(self) -> int:
-        """Bytes that are held until their line or request has ended."""
+        """Bytes held for unfinished lines and requests."""
         ...
 
     def finish(self) -> None:
-        """Record what is held: nothing follows."""
+        """Record the held bytes at the end."""
         ...
 
 
@@ -66,7 +66,7 @@ def record(
     records_of: Callable[[TapRecording], ItemRecords],
     patience: float | None,
 ) -> None:
-    """Record to the end of the relay, and then what is left. Only the ends are open, and standard streams that lead nowhere.
+    """Record until the relay ends, and then the rest. Only the ends are open, and standard streams to nowhere.
 
     Args:
         ends: What leads to the relay.
@@ -97,7 +97,7 @@ def record(
 
 
 def _share_processor(nice: int, attempts: int = 1) -> None:
-    """Set the niceness of this process's session, which otherwise gets as much as everything its user runs at a terminal.
+    """Set the niceness of this process's session. Otherwise the session gets as much as everything its user runs at a terminal.
 
     Unlike a process's own niceness this can be taken back. Source: sched(7), The autogroup feature.
     """
@@ -114,7 +114,7 @@ def _share_processor(nice: int, attempts: int = 1) -> None:
 
 
 def _guard(ends: RecorderEnds, ended: Callable[[], None]) -> None:
-    """End the server if the relay ends without a word: it was killed, as the server would have been without a tap."""
+    """End the server if the relay ends without a word, as a killed server would have ended without a tap."""
     heard = ends.said
     while not heard.endswith(BYE) and (chunk := os.read(ends.lifeline, 64)):
         heard += chunk
@@ -143,16 +143,13 @@ def _record(
     folder = None if options.data_dir is None else Path(options.data_dir)
     journal = ends.journal
 
-    def hope(looks_good: Callable[[Path | None, Mapping[str, str]], bool]) -> None:
-        if options.log is None and looks_good(folder, os.environ):  # a log is to be whole when the tap ends
-            reader.notify(HOPEFUL)
-
     def is_well() -> None:
         journal.is_well = True
-        hope(may_go_on)
+        if options.log is None:  # a log is to be whole when the tap ends
+            reader.notify(HOPEFUL)
 
-    if not ends.follows_another:  # who was told that recording has broken off is told that it goes on
-        hope(looks_writable)
+    if not ends.follows_another and options.log is None and looks_writable(folder, os.environ):
+        reader.notify(HOPEFUL)
     from tui_host.guard.core_dumps import leave_no_core
     from tui_host.settings.credential_places import in_variables, in_words
     from tui_host.tap.recording.tap_session import SessionStart, TapRecording
@@ -185,7 +182,7 @@ def _record(
 
 
 def _record_items(reader: ChannelReader, journal: Journal, recording: TapRecording, records: ItemRecords) -> None:
-    """Make records of all items, and note in the journal what is kept."""
+    """Make records of all items, and note progress in the journal."""
     recorder = recording.recorder
     unwritten, waited_at = 0, 0.0
     for items in reader.batches():
@@ -220,14 +217,14 @@ def _tell(options: RecorderOptions, say: Callable[[str], None], words: str) -> N
 
 
 def _say(options: RecorderOptions, notices: int, words: str) -> None:
-    """Write a line to standard error, by way of the relay while there is one."""
+    """Write a line to standard error, through the relay if the relay is alive."""
     line = f"{words}\n".encode(errors="backslashreplace")
     if not send_notice(notices, line):
         _say_late(options.terminal, line)
 
 
 def _say_late(terminal: str | None, line: bytes) -> None:
-    """Write to the terminal or file that the tap's standard error is; nobody would read a pipe."""
+    """Write to the tap's terminal or file of standard error; nobody would read a pipe."""
     target = _ERRORS
     try:
         if terminal is not None:  # opened just for this line: whoever holds a terminal keeps others waiting for its end
@@ -245,7 +242,7 @@ def _say_late(terminal: str | None, line: bytes) -> None:
 
 
 def looks_writable(typed: Path | None, environment: Mapping[str, str]) -> bool:
-    """Whether nothing that can be seen from outside keeps the database from being opened.
+    """Whether the database can probably be opened, judging from outside.
 
     Call it only before this process has opened the database: whoever closes a file of it, however opened, gives up all locks that the
     process has on it. Source: SQLite, How To Corrupt An SQLite Database File, section 2.2.
@@ -268,18 +265,8 @@ def looks_writable(typed: Path | None, environment: Mapping[str, str]) -> bool:
         return False
 
 
-def may_go_on(typed: Path | None, environment: Mapping[str, str]) -> bool:
-    """Whether the folder of a database that is open has room. Safe to call at any time; arguments as for `looks_writable`."""
-    from tui_host.settings.paths import data_dir
-
-    try:
-        return _has_room(data_dir(typed, environment))
-    except Exception:  # noqa: BLE001 - writing to the database will tell it
-        return False
-
-
 def _has_room(folder: Path) -> bool:
-    """Whether there is a folder of this user's with some room, or one can be made."""
+    """Whether a folder of this user's has room, or can be made."""
     nearest = next(place for place in (folder, *folder.parents) if place.exists())
     status, disk = nearest.stat(), os.statvfs(nearest)
     may_grow, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -289,7 +276,7 @@ def _has_room(folder: Path) -> bool:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file's header is that of our database. Source: SQLite, Database File Format, section 1.3."""
+    """Whether a file has our database's header. Source: SQLite, Database File Format, section 1.3."""
     from tui_host.capture.store.migrations import APPLICATION_ID, NEWEST
 
     if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):

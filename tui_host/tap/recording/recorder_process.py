@@ -1,4 +1,4 @@
-"""The process that records beside a relay, as the relay sees it. Imported before the first byte flows.
+"""The recorder's process, as seen by the relay. Imported before the first byte flows.
 
 The recorder is forked, since another interpreter would take the time that a server needs to start. It has a session and a process group of
 its own, the relay never waits for it, and it outlives a relay that is killed until it has recorded everything in the journal. If the
@@ -43,19 +43,19 @@ MOST_NOTICES = 1000
 
 
 def told_once(tell: Callable[[str], None]) -> Callable[[str], None]:
-    """A function that reports each sentence only once."""
-    told: set[str] = set()
+    """Wrap a function to tell each sentence only once."""
+    sentences: set[str] = set()
 
     def tell_once(words: str) -> None:
-        if words not in told and len(told) < MOST_NOTICES:
-            told.add(words)
+        if words not in sentences and len(sentences) < MOST_NOTICES:
+            sentences.add(words)
             tell(words)
 
     return tell_once
 
 
 class RecorderOptions:
-    """What the recorder is asked to record.
+    """What to record.
 
     Attributes:
         title: The session's title.
@@ -120,7 +120,7 @@ class RecorderEnds:
 
 
 class RecorderProcess:
-    """The relay's end: forks the recorder, passes on what it says, and forks another if it dies.
+    """The relay's end: forks the recorder, passes on notices, and forks a new recorder after a death.
 
     Args:
         work: What the recorder does; it has no descriptors but its ends and the file.
@@ -151,7 +151,7 @@ class RecorderProcess:
         self._lifeline, self._notices, self._process = self._fork()
 
     def guard(self, group: int) -> None:
-        """Have the recorder end this server's process group if the relay is killed."""
+        """Have the recorder end the server's process group if the relay is killed."""
         self._say(b"%d\n" % group)
 
     def _say(self, line: bytes) -> None:
@@ -160,7 +160,7 @@ class RecorderProcess:
             write(self._lifeline, line)
 
     def writer(self, call_soon: Callable[[Callable[[], None]], object] | None = None) -> ChannelWriter:
-        """Begin to report, once; what the recorder says is passed on to a person.
+        """Begin to report and to pass on notices. Call once.
 
         Args:
             call_soon: As `ChannelWriter` has it.
@@ -227,7 +227,7 @@ class RecorderProcess:
     # Notices.
 
     def _listen(self) -> None:
-        """Pass on what the recorder says, and fork another where it dies, to the relay's end."""
+        """Pass on notices, and replace dead recorders, until the relay ends."""
         while True:
             notices = self._notices
             self._pass_notices(notices)
@@ -257,7 +257,7 @@ class RecorderProcess:
                 self._watch.look()
 
     def _pass_rest(self) -> None:
-        """Pass on notices that are on their way, for a moment at most."""
+        """Pass on notices already on their way, for a moment at most."""
         until = time.monotonic() + NOTICES_SECONDS
         while (left := until - time.monotonic()) > 0 and self._passing.acquire(timeout=left):
             has_passed = self._pass_some(self._notices)
@@ -266,7 +266,7 @@ class RecorderProcess:
                 break
 
     def _pass_some(self, descriptor: int) -> bytes | None:
-        """Pass on what has come, in one thread at a time; returns None for nothing, and empty bytes at the end."""
+        """Pass on the notices at hand, in a single thread at a time; returns None for nothing, and empty bytes at the end."""
         notices = select.poll()
         notices.register(descriptor, select.POLLIN)
         if not notices.poll(0):
@@ -292,7 +292,7 @@ class RecorderProcess:
     # The recorder's death.
 
     def _bury(self) -> None:
-        """Count and tell what a recorder has lost that died; one that ends in order does not die."""
+        """Count and tell a dead recorder's losses; an orderly end is no death."""
         patience = _CLOSING if self._is_ending else _CLOSED
         how = death_of(self._process, patience) if self._process else ""
         if how:
@@ -318,7 +318,7 @@ class RecorderProcess:
             self._tell(f"up to {lost:,} bytes of what passed are lost: {why}")
 
     def _tell_gap(self, why: str) -> None:
-        """Tell that nothing is recorded for now, once until recording goes on."""
+        """Tell that nothing is recorded for now. Later calls are silent until recording goes on."""
         if not self._is_gap_told:
             self._is_gap_told = True
             self._tell(
@@ -331,7 +331,7 @@ class RecorderProcess:
         return min(FIRST_REST * 2.0**self._deaths, LONGEST_REST) if self._deaths > 1 else 0
 
     def _fork_another(self) -> None:
-        """Fork a recorder that goes on; where there can be none, it is tried again."""
+        """Fork a new recorder; a failure is told, and retried later."""
         self._watch.restart()
         before = self._lifeline
         try:
@@ -345,7 +345,7 @@ class RecorderProcess:
         self._is_known.clear()
 
     def _fork(self, *, follows_another: bool = False) -> tuple[int, int, int]:
-        """Fork a recorder; returns the relay's ends, and its process id."""
+        """Fork a recorder; returns the relay's ends and the process id."""
         opened: list[int] = []
         try:
             lifeline, lifeline_write = os.pipe()
@@ -395,7 +395,7 @@ def _detached(work: Callable[[], None], kept: Sequence[int]) -> NoReturn:
 
 
 def _close_all_but(kept: Sequence[int]) -> None:
-    """Close all other descriptors: whoever waits for the end of one would wait for this process too.
+    """Close all descriptors except these: an open pipe would keep its reader waiting for this process.
 
     A file keeps nobody waiting. Where standard error is one, a person reads there what is known after the tap's end.
     """

@@ -1,4 +1,4 @@
-"""What a relay sees of its recorder from outside: whether it gets on, and how it ended. Imported before the first byte flows."""
+"""The recorder, watched from outside: progress, and cause of death. Imported before the first byte flows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOK_SECONDS = 1.0
 
 
 class StandstillWatch:
-    """Reports when a recorder keeps nothing for long, because it is stopped or hangs, and when it goes on.
+    """Tells when a stopped or hanging recorder keeps nothing for long, and when recording goes on.
 
     Args:
         journal: What waits, and what was kept.
@@ -35,7 +35,7 @@ class StandstillWatch:
         self.restart()
 
     def restart(self) -> None:
-        """Begin to count: another recorder has begun, or this one reports what is wrong itself."""
+        """Start counting anew, for a new recorder or after a fault told by the recorder."""
         self._kept = self._journal.kept
         self._since = time.monotonic()
         self._patience = START_PATIENCE
@@ -66,7 +66,7 @@ class StandstillWatch:
 
 
 def is_running(process: int) -> bool:
-    """Whether a child has not ended; how it ended can still be asked afterwards."""
+    """Whether a child has not ended. The exit status stays available."""
     try:
         return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
@@ -74,7 +74,7 @@ def is_running(process: int) -> bool:
 
 
 def death_of(process: int, patience: float) -> str:
-    """How a child died that has ended or is about to; empty if it ended in order, or runs for so many seconds more."""
+    """How a child died, waiting up to `patience` seconds; empty for an orderly end, or a child that still runs."""
     until = time.monotonic() + patience
     while time.monotonic() < until:
         try:

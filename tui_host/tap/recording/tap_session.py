@@ -1,4 +1,4 @@
-"""A tap's session: a capture of its own in the database, which need not be there. Imported late.
+"""A tap's session in the database, which may be missing. Imported late.
 
 Records wait in memory until the database is open. Where it cannot be opened or written, that is told once and tried again; a database that
 is removed, replaced or damaged while the tap runs is opened anew.
@@ -70,7 +70,7 @@ class SessionStart:
 
 
 class TapRecording:
-    """Records one tap's session. May be used at once; everything on the disk is done in a thread.
+    """Records a tap's session. Usable at once; a thread does all work on the disk.
 
     Args:
         title: The session's title.
@@ -128,7 +128,7 @@ class TapRecording:
         self._thread: Thread | None = None
 
     def start(self, typed: Path | None, environment: Mapping[str, str]) -> None:
-        """Open the database and keep what is recorded there, as soon and as long as that is possible.
+        """Open the database and keep records there, as soon and as long as possible.
 
         Args:
             typed: `--data-dir DIR`.
@@ -142,7 +142,7 @@ class TapRecording:
         self._thread = Thread(lambda: self._run(typed, environment))
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Write what waits, and end; what cannot be written within the time is given up, which is told. Blocks.
+        """Write waiting records, and end; records too late for the timeout are given up and counted. Blocks.
 
         The log is waited for as long as it goes on.
 
@@ -161,21 +161,21 @@ class TapRecording:
         return self._is_kept
 
     def give_up(self) -> None:
-        """Wait no longer for a program that holds the database, nor for a log that takes its time."""
+        """Stop waiting for a locked database or a slow log."""
         self._is_given_up = True
 
     def missed(self, size: int) -> None:
-        """Count bytes that passed and found no room while they waited to be recorded."""
+        """Count bytes that passed without room to wait for recording."""
         self._gaps.missed += size
 
     def exited(self, code: int, mono_ns: int) -> None:
-        """Have the server's end written to the log alone: it is no record."""
+        """Have the server's end written to the log; the database has no record for a server's end."""
         if self._log_writer is not None:
             self._log_writer.exited(code, time.time_ns() - time.monotonic_ns() + mono_ns)
 
     @property
     def has_told_fault(self) -> bool:
-        """Whether nothing is kept for a reason that is told."""
+        """Whether nothing is kept for a reason told to a person."""
         return self.recorder.fault not in {"", NOT_OPEN}
 
     def _run(self, typed: Path | None, environment: Mapping[str, str]) -> None:
@@ -199,7 +199,7 @@ class TapRecording:
         self._end()
 
     def _open(self, typed: Path | None, environment: Mapping[str, str]) -> None:
-        """Open the database; where that fails, records wait."""
+        """Open the database; records wait if opening fails."""
         try:
             store = self._opened(data_dir(typed, environment) / DATABASE)
         except (TuiHostError, OSError) as error:
@@ -216,7 +216,7 @@ class TapRecording:
                 store.sessions.claim(self._session)
 
     def _opened(self, path: Path) -> Store:
-        """Open the database; one that was opened anew may have records already, through the log of a file that was replaced.
+        """Open the database. After a replaced file, records may be in the database already, through the log of that file.
 
         Raises:
             TuiHostError: It cannot be opened, or not be read.
@@ -233,7 +233,7 @@ class TapRecording:
         return store
 
     def _leave(self, store: Store) -> None:
-        """Close a database in which nothing more can be kept; it is opened again in a moment, once whoever removes it is done."""
+        """Close a lost database. The next attempt to open comes a moment later, when whoever removes the folder is done."""
         loss = f"{store.path}: {store.loss}"
         self._store = None
         store.close(GRACE_SECONDS)
@@ -241,7 +241,7 @@ class TapRecording:
         self._gaps.is_anew = True
 
     def _is_at_end(self, ends_at: float) -> bool:
-        """Whether nothing waits any more, or nothing more can be done for it."""
+        """Whether nothing waits any more, or nothing can be done."""
         recorder, timeout = self.recorder, ends_at - time.monotonic()
         if self._store is not None:
             recorder.flush(max(timeout, LOOK_SECONDS))
@@ -263,7 +263,7 @@ class TapRecording:
         self._follow()
 
     def _finish(self) -> None:
-        """Close the database, out of which the log may have read, and tell what is lost."""
+        """Close the database, which the log may have read from, and tell losses."""
         if self._store is not None:
             self._is_kept = self._store.close(GRACE_SECONDS) and self._is_kept
         self._gaps.end()
@@ -287,7 +287,7 @@ class TapRecording:
         store.sessions.save(self._state(time.time_ns()))
 
     def _follow(self) -> None:
-        """Tell what the database has to say, when it takes nothing, and when it takes again what has waited."""
+        """Tell notices of the database, and gaps in recording."""
         for notice in self._notices[:]:
             self.tell_once(notice)
         store, fault = self._store, self.recorder.fault
@@ -296,7 +296,7 @@ class TapRecording:
 
 
 class _GapNotices:
-    """Tells a person, once each, why nothing is kept, that it goes on, and what is missing then.
+    """Tells a person, once each, why nothing is kept, when recording goes on, and how much is missing.
 
     Args:
         recorder: Knows what was dropped.
@@ -321,7 +321,7 @@ class _GapNotices:
         self._dropped = self._left_out = self._missed = 0
 
     def follow(self, fault: str, path: Path | None, *, is_ending: bool) -> None:
-        """Tell when nothing is kept, and when what has waited is kept again.
+        """Tell the beginning and the end of a gap.
 
         Args:
             fault: Why nothing is kept; empty if all is well.
@@ -350,13 +350,13 @@ class _GapNotices:
                 self._start.is_well()
 
     def tell_what_waits(self, words: str) -> None:
-        """Tell once how many records wait at the end; these words say for what."""
+        """Tell once how many records wait at the end, behind these words."""
         if not self._is_end_told:
             self._is_end_told = True
             self._tell(f"{words}: {self._recorder.left:,}")
 
     def end(self) -> None:
-        """Tell what is lost: nothing more can be kept."""
+        """Tell losses at the end."""
         if self.missed > self._missed:
             self._tell(f"in all {self._too_much()}")
         if lost := self._recorder.left:
@@ -366,7 +366,7 @@ class _GapNotices:
         return f"{self.missed:,} bytes of what passed are not recorded, as there was no room for more that waits"
 
     def _missing(self) -> str:
-        """What is missing of what came while nothing was recorded."""
+        """The losses of a gap, in words."""
         dropped, left_out, lost = self._recorder.dropped, self._recorder.left_out, self._start.lost_bytes
         is_lost = self._is_to_go_on and lost > 0
         words = [

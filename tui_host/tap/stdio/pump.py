@@ -1,4 +1,4 @@
-"""One direction of a stdio tap: bytes from one descriptor to another. Imported before the first byte flows."""
+"""A direction of a stdio tap: bytes from descriptor to descriptor. Imported before the first byte flows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_MEMORY = b"tui-host tap: no memory is left to pass on what comes; this stream
 
 
 class Pump:
-    """Bytes from one descriptor to another, until one of them ends.
+    """Copies bytes between two descriptors until either ends.
 
     Args:
         source: What is read.
@@ -48,7 +48,7 @@ class Pump:
         self._ended = ended
 
     def prepare(self) -> None:
-        """Have a thread that begins; or goes on after a halt, in a forked process.
+        """Make a thread, also again after a halt, in a forked process.
 
         Raises:
             OSError: There can be none.
@@ -63,7 +63,7 @@ class Pump:
         self._turn.release()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for its end."""
+        """Wait for the end."""
         self._thread.wait(seconds)
 
     def _run(self) -> None:
@@ -94,13 +94,13 @@ class Pump:
 
     @property
     def is_held(self) -> bool:
-        """Whether nothing is left to be read but what somebody has yet to say."""
+        """Whether nothing is left to read, though somebody still holds the pipe."""
         events = select.poll()
         events.register(self.source, select.POLLIN)
         return not self.is_over and not events.poll(0)
 
     def halt(self, nowhere: int) -> None:
-        """Read and write no more, without a byte lost: what was read and not taken is written by who goes on.
+        """Stop reading and writing without losing a byte: bytes read and not taken are kept for the next run.
 
         The thread, be it waiting for the source or for the target, wakes up with others under its hands. It comes to the end of the one,
         and writes what it still has to the other, where it is read back.
@@ -112,7 +112,7 @@ class Pump:
         if self.is_over:
             return
         self._is_halted = True
-        theirs = [(os.dup(each), each) for each in (self.source, self.target)]
+        theirs = [(os.dup(descriptor), descriptor) for descriptor in (self.source, self.target)]
         back, aside = os.pipe()
         os.dup2(nowhere, self.source)
         os.dup2(aside, self.target)
@@ -127,7 +127,7 @@ class Pump:
                 if not was_alive:
                     break
                 thread.wait(0.001)
-        for kept, each in theirs:
-            os.dup2(kept, each)
-        for each in (back, aside, *(kept for kept, _ in theirs)):
-            os.close(each)
+        for kept, descriptor in theirs:
+            os.dup2(kept, descriptor)
+        for descriptor in (back, aside, *(kept for kept, _ in theirs)):
+            os.close(descriptor)

@@ -1,13 +1,11 @@
-"""`tap stdio`: put before a server's command, it passes on every byte, the exit code and signals, and lets them be recorded.
+"""`tap stdio`: runs a server's command, and passes on and records every byte, the exit code and signals.
 
-The server is started first, and bytes flow before anything of the rest is imported. Recording is a process of its own, so that
-nothing that it does ever takes the relay's turn (`beside`); it also ends the server if the relay is killed. Standard output belongs to the
-server alone.
+The server is started first, and bytes flow before the rest is imported. The recorder is a process of its own, which never holds the relay
+up, and which ends the server if the relay is killed. Standard output belongs to the server alone.
 
-A server may leave somebody behind who has its pipes: a launcher its program, a program its helper. Without a tap the host then sees the
-server's exit, and what still comes from the pipes as well. So it does with one: the tap ends as the server did, at once, and
-a process forked of it passes on between the host and whoever is left, until they close the pipes or the host has gone. Nobody who is left
-is ended before: a host would not do that either. Source: MCP 2025-11-25, Transports, stdio; threats.md, PXY-08 to PXY-10; performance.md, Relays.
+A server may leave processes behind that hold its pipes. A host then sees the server's exit and still reads from the pipes, and so with a
+tap: the tap ends as the server did, and a forked process passes bytes on until the pipes are closed or the host has gone.
+Source: MCP 2025-11-25, Transports, stdio.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 def relay(tap: Stdio, closed: Collection[int], plain_log: PlainLog) -> NoReturn:
-    """Start the server, pass everything on until it has ended, and end as it did.
+    """Start the server, relay until the server ends, and end in the server's way.
 
     Args:
         tap: What was typed.
@@ -141,7 +139,7 @@ class _Relay:
         self._recorder.guard(self._group)
 
     def _prepare(self) -> None:
-        """Have all that may be refused, while the server can still be run without it."""
+        """Acquire everything that may be refused, while the server can still run without a tap."""
         self._writer = writer = self._recorder.writer()
         self._into = into = Pump(0, self._input, OUT, writer, lambda: self._after_input(into))
         self._out = out = Pump(self._output, 1, IN, writer, lambda: self._after_output(out))
@@ -153,8 +151,8 @@ class _Relay:
 
     def run(self) -> NoReturn:
         into, out, err, writer = self._into, self._out, self._err, self._writer
-        for each in (into, out, err, self._signals):
-            each.start()
+        for part in (into, out, err, self._signals):
+            part.start()
         leave_no_core()  # not before: the server has the limits that its host gave it
         status = self._wait()
         self._is_running = False
@@ -177,7 +175,7 @@ class _Relay:
         os._exit(1)
 
     def _wait(self) -> int:
-        """Wait for the server's end, or a signal: `waitpid` would miss one that comes just before it begins to wait."""
+        """Wait for the server's end or a signal. A plain `waitpid` would miss a signal that comes just before the wait."""
         while True:
             ended, status = os.waitpid(self._group, os.WNOHANG)
             if ended:
@@ -195,7 +193,7 @@ class _Relay:
         return True
 
     def _leave(self, held: Sequence[Pump], status: int) -> None:
-        """End as the server did, while a process forked of this one passes on what others still say."""
+        """End in the server's way, while a forked process passes on the words of remaining processes."""
         try:
             for pump in (self._into, *held):
                 pump.halt(self._nowhere)
@@ -223,8 +221,8 @@ class _Relay:
             pump.prepare()
         self._signals.prepare(self._pass_signal)
         Thread(lambda: self._wait_for(held))
-        for each in (*pumps, self._signals):
-            each.start()
+        for part in (*pumps, self._signals):
+            part.start()
 
     def _wait_for(self, pumps: Sequence[Pump]) -> None:
         for pump in pumps:
@@ -286,7 +284,7 @@ class _Relay:
             self._signal(os.kill, number)
 
     def _stop(self, number: int, _frame: object) -> None:
-        """Stopped at a terminal: the server too. SIGCONT reaches it through us."""
+        """Stop the server too when a terminal stops the tap. SIGCONT reaches the server through the tap."""
         if self._group:
             self._signal_group(number)
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -300,7 +298,7 @@ class _Relay:
         self._end_without_host()
 
     def _end_without_host(self) -> None:
-        """Once the host has gone, end the server with all that it started."""
+        """End the server and all its processes once the host has gone."""
         while not self._is_gone():
             if self._is_over.wait(LOOK_SECONDS):  # to wait at the output itself would hold it open
                 return
@@ -332,7 +330,7 @@ class _Relay:
 
 
 def _close_own() -> None:
-    """Close what this process has opened, so that what it does next finds descriptors free; what its host has given it stays open."""
+    """Close this process's own descriptors, to free numbers; descriptors from the host stay open."""
     for number in range(3, 64):
         try:
             if not os.get_inheritable(number):
@@ -350,7 +348,7 @@ def _heard(_number: int, _frame: FrameType | None) -> None:
 
 
 def _end_as(status: int) -> NoReturn:
-    """End as the server did: with its exit code, or by the same signal."""
+    """End with the server's exit code, or by the server's signal."""
     if not os.WIFSIGNALED(status):
         os._exit(os.waitstatus_to_exitcode(status))
     number = os.WTERMSIG(status)

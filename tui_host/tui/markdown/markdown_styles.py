@@ -1,4 +1,4 @@
-"""The styles that text is drawn with, by what it is; their colours come from the theme through component classes."""
+"""Text styles by name. Colours come from the theme through component classes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ UNDERLINED = Style(underline=True)
 
 
 def inks_of(widget: Widget, glyphs: Glyphs, known: Inks | None = None) -> Inks:
-    """The inks of a widget whose style sheet has `inks.CSS`; the very same object while nothing about them changed."""
+    """Return the inks of a widget with `CSS` in its style sheet; `known` itself if nothing changed."""
     styles = {name: _ink(widget, name) for name in NAMES}
     if known is not None and known.styles == styles and known.glyphs == glyphs:
         return known
@@ -68,7 +68,7 @@ def inks_of(widget: Widget, glyphs: Glyphs, known: Inks | None = None) -> Inks:
 
 
 def _ink(widget: Widget, name: str) -> Style:
-    """A component's style whole, since a partial one has no automatic colours; without a background that is not its own."""
+    """Return a component's whole style, since partial styles lack automatic colours; with a background only if filled."""
     style = widget.get_component_rich_style(f"ink--{name}")
     return Style(
         color=style.color,

@@ -1,4 +1,4 @@
-"""A screen with one field: some words, a line to write in, and what keeps it from being taken."""
+"""Screens with one input field: a provider's key, or an option of the model."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class HiddenInput(Input):
-    """A field whose text is neither shown nor given to the clipboard."""
+    """A field that neither shows its text nor copies it."""
 
     @override
     def action_copy(self) -> None:
-        """Nothing: what is hidden stays here."""
+        """Do nothing: hidden text stays here."""
 
     @override
     def action_cut(self) -> None:
@@ -35,7 +35,7 @@ class HiddenInput(Input):
 
 
 class FieldScreen(PageScreen):
-    """One field. `taken` is called with what was written, after `enter`.
+    """One input field. `taken` gets the text on `enter`.
 
     Attributes:
         HIDDEN: What is written is not shown.
@@ -63,29 +63,29 @@ class FieldScreen(PageScreen):
 
     @property
     def field(self) -> Input:
-        """Where one writes."""
+        """The input field."""
         return self.query_one(Input)
 
     def explain(self, words: str) -> None:
-        """Say above the field what it is for."""
+        """Show a text above the field."""
         self.query_one("#field-words", Static).update(Content(words))
 
     def complain(self, words: str) -> None:
-        """Say below the field why what was written cannot be taken."""
+        """Show below the field why its text cannot be used."""
         self.query_one("#field-trouble", Static).update(Content(line(words, 400)))
 
     def taken(self, text: str) -> None:
-        """What was written is to be used. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
+        """Use the text. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
         raise NotImplementedError
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Take it."""
+        """Use the field's text."""
         event.stop()
         self.taken(event.value.strip())
 
 
 class KeyScreen(FieldScreen):
-    """One field that hides what is written; where there is no keyring, the name of the variable instead."""
+    """Asks for a provider's key, and hides the typed text. Without a keyring, names the environment variable instead."""
 
     HEADING = "Key"
     PLACE = "Key"
@@ -98,7 +98,7 @@ class KeyScreen(FieldScreen):
         self._stored = stored
 
     def on_mount(self) -> None:
-        """Say whose key it is, and find the keyring."""
+        """Name the provider, and look for the keyring."""
         self.say(f"Key of {self._provider.label or self._provider.name}")
         self.field.display = False
         self.explain(f"Looking for the system's keyring{self.glyphs.more}")
@@ -133,7 +133,7 @@ class KeyScreen(FieldScreen):
 
     @override
     def taken(self, text: str) -> None:
-        """Keep it."""
+        """Save the key."""
         if text:
             self.run_worker(self._store(text), exclusive=True)
         else:
@@ -164,7 +164,7 @@ WORDS = {
 
 
 class OptionScreen(FieldScreen):
-    """One field with the value in use; an empty one takes the session's own away."""
+    """Asks for the value of an option. An empty field unsets the session's own value."""
 
     HEADING = "Option"
     PLACE = "Option"
@@ -177,7 +177,7 @@ class OptionScreen(FieldScreen):
         self._changed = changed
 
     def on_mount(self) -> None:
-        """Show what is in use."""
+        """Show the value in use."""
         value, where = self._configured
         else_ = f"{line(text_of(value), 200)}, {where}" if value is not None else NOT_SENT
         self.say(f"{self._option} for {self._session.model}, this session")
@@ -186,11 +186,11 @@ class OptionScreen(FieldScreen):
         self.field.cursor_position = len(self.field.value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Say what is amiss while it is written."""
+        """Report mistakes while the value is typed."""
         self._read(event.value.strip())
 
     def _read(self, text: str) -> JSON:
-        """What is written; None where that is nothing, or, with the reason below the field, no such value."""
+        """Return the typed value; None for an empty field, or for a mistake reported below the field."""
         try:
             value = option_of(self._option, text) if text else None
         except ValueError as error:
@@ -201,7 +201,7 @@ class OptionScreen(FieldScreen):
 
     @override
     def taken(self, text: str) -> None:
-        """Use it from the next request on."""
+        """Use the value from the next request on."""
         value = self._read(text)
         if text and value is None:
             return
@@ -213,13 +213,13 @@ class OptionScreen(FieldScreen):
 
 
 def configured(settings: Settings, session: Session, name: str) -> tuple[JSON, str]:
-    """What an option is where the session itself says nothing, None for nothing, and where that stands."""
+    """Return an option's value from profile or provider, None if unset, and where the value comes from."""
     profile = settings.profiles.get(session.profile)
     provider = settings.providers.get(session.model.provider)
-    found: list[tuple[Options, str]] = []
+    sources: list[tuple[Options, str]] = []
     if profile is not None:
-        found.append((profile.options, f"from the profile {profile.name}"))
+        sources.append((profile.options, f"from the profile {profile.name}"))
     if provider is not None:
-        found.append((provider.options, "as configured"))
-    said = ((value_of(options, name), where) for options, where in found)
-    return next((each for each in said if each[0] is not None), (None, ""))
+        sources.append((provider.options, "as configured"))
+    values = ((value_of(options, name), where) for options, where in sources)
+    return next((pair for pair in values if pair[0] is not None), (None, ""))

@@ -115,7 +115,7 @@ def _cell(words: str) -> str:
 
 
 def in_glyphs(words: str, glyphs: Glyphs) -> str:
-    """Replace marks by those that the terminal can draw, as they stand elsewhere on the screen."""
+    """Replace Unicode marks by the glyphs of the terminal."""
     return words.replace(UNICODE.more, glyphs.more).replace(UNICODE.hidden, glyphs.hidden)
 
 

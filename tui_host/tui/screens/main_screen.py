@@ -246,7 +246,7 @@ class MainScreen(Covered, Screen[None]):
         self.look()
 
     def look(self) -> None:
-        """Take in what is new; paints only what changed."""
+        """Show the news; paint only changes."""
         transcript, inspector, overlay = self._transcript, self._inspector, self._overlay
         if transcript is None or inspector is None or overlay is None or not self.is_mounted:
             return
@@ -285,7 +285,7 @@ class MainScreen(Covered, Screen[None]):
 
     @property
     def has_news(self) -> bool:
-        """Whether a look may find something. Costs next to nothing: it is asked at screen rate."""
+        """Whether a look may find news. Cheap: asked at screen rate."""
         return self.is_complete and (
             self.submissions.session.busy  # a clock runs
             or self.approval is not None  # it is laid out, and its quiet period passes
@@ -297,7 +297,7 @@ class MainScreen(Covered, Screen[None]):
         )
 
     def _state(self) -> tuple[object, ...]:
-        """What a look depends on, as values that are quickly compared."""
+        """The values that a look depends on, quick to compare."""
         session = self.submissions.session
         return (
             status.told_in_header(self.host, session),
@@ -333,7 +333,6 @@ class MainScreen(Covered, Screen[None]):
         return f"{keys} answers, or write your own.  / commands"
 
     def _update_empty(self, transcript: Transcript) -> None:
-        """Update what a chat without messages says."""
         words = None if self._source is None else self._source.empty
         if words != self._empty and not self.submissions.session.conversation:
             self._empty = words
@@ -379,7 +378,7 @@ class MainScreen(Covered, Screen[None]):
         self.look()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Remember that the draft is to be saved."""
+        """Mark the draft as unsaved."""
         if event.text_area is self._prompt:
             self.submissions.is_draft_unsaved = True
 
@@ -393,7 +392,7 @@ class MainScreen(Covered, Screen[None]):
             self.next_arrangement()
 
     def current_source(self) -> tuple[str, str]:
-        """What `ctrl+c` copies from the prompt without a selection: the chat's current item, else its last."""
+        """Return the chat's current or last item: copied from the prompt if nothing is selected."""
         return ("", "") if self._transcript is None else self._transcript.current_source()
 
     def copy_code(self) -> None:

@@ -1,4 +1,4 @@
-"""Profile, model and tool protocol: what is configured, what the providers report, their keys, the options in use."""
+"""The screen for profile, model, tool protocol and options, with the keys of providers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PROTOCOL_WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A line with what it stands for: one of these, or a heading.
+    """A line of the list: a heading, or something to choose.
 
     Attributes:
         model: A model to take.
@@ -71,7 +71,7 @@ def lacks(host: Host, provider: Provider) -> bool:
 
 
 def _origin(host: Host, provider: Provider) -> str | None:
-    """Where a provider is known from, in words; None for one that cannot be used as things are."""
+    """Say where a provider is known from; None for an unusable provider."""
     variable, environment = provider.key_variable, host.settings.environment
     if provider.embedded:
         return "built in, needs no key"
@@ -86,7 +86,7 @@ def _origin(host: Host, provider: Provider) -> str | None:
 
 
 def _named(profile: Profile) -> Iterator[str]:
-    """What a profile names, a piece for each."""
+    """Yield the settings of a profile as words."""
     if profile.model is not None:
         yield str(profile.model)
     if profile.protocol is not None:
@@ -100,12 +100,12 @@ def _named(profile: Profile) -> Iterator[str]:
 
 
 def _short(error: TuiHostError) -> str:
-    """What to do first, for a line that may be cut, where there is anything to do."""
+    """Put the remedy first, for a line that may be cut."""
     return f"{error.remedy}; {error.what}" if error.remedy else error.what
 
 
 class Lines:
-    """Makes the lines, of what is known now."""
+    """Makes the entries from the present state."""
 
     def __init__(self, host: Host, session: Session, glyphs: Glyphs) -> None:
         self._host = host
@@ -114,26 +114,26 @@ class Lines:
         self._mask = mask_of(host, glyphs)
 
     def models(self) -> list[Entry]:
-        """Every model that can be named now, and the providers that name none."""
-        found: dict[ModelRef, str] = {}
+        """Return every known model, and the providers without a known model."""
+        origins: dict[ModelRef, str] = {}
         bare: list[Entry] = []
         for provider in self._host.settings.providers.values():
             origin = _origin(self._host, provider)
             if origin is None:
                 continue
             answer = self._host.reported.get(provider.name)
-            told = answer.models if answer is not None else ()
-            names = dict.fromkeys(name for name in (provider.default_model, *provider.models, *told) if name)
-            found |= {ModelRef(provider=provider.name, model=name): origin for name in names}
+            reported = answer.models if answer is not None else ()
+            names = dict.fromkeys(name for name in (provider.default_model, *provider.models, *reported) if name)
+            origins |= {ModelRef(provider=provider.name, model=name): origin for name in names}
             if lacks(self._host, provider):
                 continue  # it has a line of its own, which asks for the key
             if answer is not None and answer.error is not None:
                 bare.append(self._bare(provider, self._mask(f"does not answer: {_short(answer.error)}")))
             elif not names:
                 bare.append(self._bare(provider, f"{origin}; type the name of a model"))
-        if self._session.model not in found:
-            found = {self._session.model: "chosen by name"} | found
-        return [self._model(ref, origin) for ref, origin in found.items()] + bare
+        if self._session.model not in origins:
+            origins = {self._session.model: "chosen by name"} | origins
+        return [self._model(ref, origin) for ref, origin in origins.items()] + bare
 
     def _bare(self, provider: Provider, words: str) -> Entry:
         return Entry(choice=Choice(words=f"{provider.name}/", mark=" ", note=words), provider=provider.name)
@@ -169,7 +169,7 @@ class Lines:
         return Choice(words=words, mark=mark, note=note, right=("in use",) if is_used else ())
 
     def options(self) -> list[Entry]:
-        """The options of the session's model, and what each is now."""
+        """Return the options of the session's model with their values."""
         entries: list[Entry] = []
         sent, unsent = self._sent()
         for name in SETTABLE:
@@ -189,7 +189,7 @@ class Lines:
         return entries
 
     def _sent(self) -> tuple[Options, Mapping[str, str]]:
-        """The options that the next request has, and those of them that cannot be told, with the reason."""
+        """Return the options of the next request, and the options that cannot be sent, with reasons."""
         from tui_host.llm.messages import Ask
         from tui_host.llm.model_request import unsent
 
@@ -204,14 +204,14 @@ class Lines:
         return options, unsent(provider, ask, settings.environment)
 
     def keyless(self) -> Iterator[Entry]:
-        """The presets that could be used, if only there were a key."""
+        """Yield the presets without a key."""
         for provider in self._host.settings.providers.values():
             if lacks(self._host, provider):
                 note = f"{provider.label}: {provider.key_variable} is not set; press enter to type the key"
                 yield Entry(choice=Choice(words=f"{provider.name}/", mark=" ", note=note), keyless=provider.name)
 
     def stored(self) -> Iterator[Entry]:
-        """The keys that can be forgotten."""
+        """Yield the saved keys, to delete."""
         for name in sorted(self._host.keys.stored):
             choice = Choice(words=f"delete the key of {name}", mark=" ", note="in the system's keyring")
             yield Entry(choice=choice, forget=name)
@@ -224,7 +224,7 @@ _MORE = (
 
 
 class ModelScreen(ChoiceScreen):
-    """A list, filtered as one types; any PROVIDER/MODEL may be typed whole."""
+    """A filtered list. A whole PROVIDER/MODEL may be typed too."""
 
     HEADING = "Model, tool protocol, profile"
     PLACE = "Model"
@@ -238,7 +238,7 @@ class ModelScreen(ChoiceScreen):
         self._listed: list[Entry] = []
 
     def on_mount(self) -> None:
-        """Say what is in use, and what there is."""
+        """Show the current choices, and the list."""
         session, profiles = self._session, self._host.settings.profiles
         names = [str(session.model), session.protocol, *([session.profile] if session.profile in profiles else [])]
         self.say(f"{self.HEADING}   now {f' {self.glyphs.dot} '.join(names)}")
@@ -249,15 +249,15 @@ class ModelScreen(ChoiceScreen):
         self.run_worker(self._look_around())
 
     async def _look_around(self, *names: str) -> None:
-        """Ask the providers which models they have, all or these; nobody waits for it."""
+        """Ask all providers, or the named ones, for their models in the background."""
         from tui_host.host.provider_models import reported
 
         try:
             await self._host.ready()
         except TuiHostError:
             return  # told by the app, which ends
-        known = [name for name, answer in self._host.reported.items() if answer.error is None]
-        await reported(self._host, names, self._report, known=known)
+        answered = [name for name, answer in self._host.reported.items() if answer.error is None]
+        await reported(self._host, names, self._report, known=answered)
         if self.is_running:
             self._show()  # the keys that the keyring has are known by now
 
@@ -267,7 +267,7 @@ class ModelScreen(ChoiceScreen):
             self._show()
 
     def on_input_changed(self) -> None:
-        """Filter by what is typed."""
+        """Filter by the typed text."""
         self._show()
 
     def _show(self, current: ModelRef | None = None) -> None:
@@ -283,11 +283,11 @@ class ModelScreen(ChoiceScreen):
             ("Keys", lines.stored()),
         ):
             is_all = words == heading.casefold()
-            found = [entry for entry in entries if is_all or words in entry.choice.words.casefold()]
-            if heading == "Model" and typed is not None and all(entry.model != typed for entry in found):
-                found.append(Entry(choice=Choice(words=str(typed), mark=" ", note="as typed"), model=typed))
-            if found:
-                listed += [Entry(choice=Choice(words=heading, heading=True)), *found]
+            matches = [entry for entry in entries if is_all or words in entry.choice.words.casefold()]
+            if heading == "Model" and typed is not None and all(entry.model != typed for entry in matches):
+                matches.append(Entry(choice=Choice(words=str(typed), mark=" ", note="as typed"), model=typed))
+            if matches:
+                listed += [Entry(choice=Choice(words=heading, heading=True)), *matches]
         place = self._place(listed, current, is_filtered=bool(words))
         self._listed = listed
         self.choices.show(
@@ -297,7 +297,7 @@ class ModelScreen(ChoiceScreen):
         )
 
     def _place(self, listed: list[Entry], current: ModelRef | None, *, is_filtered: bool) -> int | None:
-        """Where the cursor goes: on the model that is asked for, else on what it was on, else on the first line."""
+        """Return the new line of the cursor: the wanted model, else the former entry, else the first line."""
         if current is not None:
             return next((at for at, entry in enumerate(listed) if entry.model == current), None)
         cursor = self.choices.cursor
@@ -306,21 +306,21 @@ class ModelScreen(ChoiceScreen):
         return 0 if is_filtered and (same is None or len(listed) != len(self._listed)) else same
 
     def _typed_model(self) -> ModelRef | None:
-        """What is typed, where it names a provider that is configured, and a model."""
+        """Return the typed model, if its provider is configured."""
         provider, _, model = self.typed.partition("/")
         if provider in self._host.settings.providers and model:
             return ModelRef(provider=provider, model=model)
         return None
 
     def on_input_submitted(self) -> None:
-        """Take the current one."""
+        """Use the current entry."""
         if self.choices.cursor is None:
             self.notify("type PROVIDER/MODEL, with a configured provider", severity="error", markup=False)
         else:
             self._take(self.choices.cursor)
 
     def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
-        """Take the one that was clicked."""
+        """Use the clicked entry."""
         self._take(event.line)
 
     def _take(self, number: int) -> None:
@@ -350,7 +350,7 @@ class ModelScreen(ChoiceScreen):
         field.cursor_position = len(text)
 
     def _with_key(self, model: ModelRef | None, take: Callable[[], None]) -> None:
-        """Take something once its model's provider has a key, if one is needed."""
+        """Apply a choice after making sure that the model's provider has a key."""
         provider = self._host.settings.providers.get(model.provider) if model is not None else None
         if provider is not None and lacks(self._host, provider):
             self.run_worker(self._find_key(provider, take), exclusive=True)
@@ -362,7 +362,7 @@ class ModelScreen(ChoiceScreen):
         self._remember({"model": str(model)})
 
     def _take_profile(self, name: str) -> None:
-        """Take a profile with what it names; what was remembered of that before gives way."""
+        """Use a profile; former choices for its settings are dropped."""
         host, session = self._host, self._session
         host.sessions.take_profile(session, name)
         new = host.sessions
@@ -376,7 +376,7 @@ class ModelScreen(ChoiceScreen):
         self._remember(choices)
 
     async def _find_key(self, provider: Provider, take: Callable[[], None]) -> None:
-        """Take it if the keyring has the key after all, which nobody may have asked it yet; else ask for the key."""
+        """Apply a choice if the keyring has the key, else ask for the key."""
         try:
             await self._host.with_key(provider)
         except TuiHostError as error:
@@ -389,7 +389,7 @@ class ModelScreen(ChoiceScreen):
             take()
 
     def _ask_key(self, provider: Provider, take: Callable[[], None] | None) -> None:
-        """Ask for a key; once it is kept, take what was chosen, or show what the provider has."""
+        """Ask for a key; then apply the choice, or show the provider's models."""
         from tui_host.tui.screens.field_screen import KeyScreen
 
         def stored() -> None:
@@ -428,7 +428,7 @@ class ModelScreen(ChoiceScreen):
 
 
 def _fixed(settings: Settings) -> str:
-    """What a choice is worth where the person's own file makes it, one line."""
+    """Say which choices `config.toml` fixes, in one line."""
     names = " and ".join(name for name in ("model", "protocol", "profile") if name in settings.fixed)
     if not names or settings.config_file is None:
         return ""

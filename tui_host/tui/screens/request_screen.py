@@ -1,4 +1,4 @@
-"""The coming request: exactly what would be sent if the prompt were, before it is."""
+"""The coming request: the bytes that sending the prompt would produce."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMING = "coming"
 
 
 class ComingSource:
-    """One request that was not sent, after the last one that was: what the details need to show both.
+    """An unsent request after the last sent request, as a source for the details.
 
     Attributes:
         ladder: Its row, after that of the request before it.
@@ -69,7 +69,7 @@ class ComingSource:
         return self.ladder.rows[len(self.ladder.rows) - 1]
 
     def record(self, key: tuple[str, int]) -> Record | None:
-        """One of these."""
+        """Return a record of the two requests."""
         return next((record for record in self._records if record.key == key), None)
 
     def records_of(self, row: Row) -> Sequence[Record]:
@@ -85,7 +85,7 @@ class ComingSource:
         return b"".join(record.draft.data for record in self.records_of(row))
 
     def started_mono_ns(self, row: Row) -> int | None:
-        """It has not begun."""
+        """Return the row's own time: the turn has not begun."""
         return row.mono_ns
 
     def dialect(self, row: Row) -> Dialect | None:
@@ -93,7 +93,7 @@ class ComingSource:
         return None if self._wires is None else self._wires.dialect(row)
 
     def before(self, row: Row) -> Row | None:
-        """The last one that was sent."""
+        """Return the last sent request."""
         return request_above(self, row)
 
     def hide(self, text: str) -> str:
@@ -118,7 +118,7 @@ def _last_request(wires: SessionSource) -> Record | None:
 
 
 class RequestScreen(PageScreen):
-    """Parts, bytes and headers of the request that comes next.
+    """Parts, bytes and headers of the next request.
 
     Attributes:
         source: What is shown, None while it is made.
@@ -150,7 +150,7 @@ class RequestScreen(PageScreen):
         ]
 
     def on_mount(self) -> None:
-        """Make the request; the demo model may have to be started for it."""
+        """Build the request; the demo model may have to start first."""
         if self._session.busy:
             self._note("A turn is running. Its next request is built when all calls have results; look again then.")
             return

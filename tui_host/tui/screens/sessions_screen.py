@@ -1,4 +1,4 @@
-"""The screen `f5`: search the sessions, open a session, join and part stories of taps."""
+"""The list of sessions: search, open, join and part."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Showing(Protocol):
-    """An app that shows a session."""
+    """An app with a session on screen."""
 
     @property
     def session(self) -> Session:
-        """That session."""
+        """The session on screen."""
         ...
 
 
@@ -64,13 +64,13 @@ class Listed:
 
     @property
     def shown(self) -> tuple[object, ...]:
-        """A value that changes when the list must be drawn anew."""
+        """The values that make the list redraw."""
         session = self.found.session
         return self.key, session.title, session.live, _moment(session.updated_ns)
 
 
 def _moment(time_ns: int) -> str:
-    """Date and time, without the year while it lasts."""
+    """Return date and time; without the year in the present year."""
     then, now = time.localtime(time_ns / 1_000_000_000), time.localtime()
     return time.strftime("%m-%d %H:%M" if then.tm_year == now.tm_year else "%Y-%m-%d %H:%M", then)
 
@@ -106,7 +106,7 @@ def _is_linkable(line: Listed) -> bool:
 
 
 class SessionsScreen(ChoiceScreen):
-    """The list, newest first, and a field that searches titles and messages."""
+    """The list, newest first, and a field to search titles and messages."""
 
     HEADING = "Sessions"
     PLACE = "Sessions"
@@ -139,7 +139,7 @@ class SessionsScreen(ChoiceScreen):
         self.call_later(self._search)
 
     def look(self) -> None:
-        """List all sessions once the host has opened the store; redraw when a session of this process changes."""
+        """List the sessions once the host is open, and redraw when a session begins to wait or ends its turn."""
         if self._is_behind and self._host.recorder is not None:
             self._is_behind = False
             self.call_later(self._search)
@@ -166,7 +166,7 @@ class SessionsScreen(ChoiceScreen):
         await self._search()
 
     async def _search(self, *, again: bool = False, current: tuple[str, str] = ("", "")) -> None:
-        """List the sessions with the typed words. With `again` the cursor stays on the line, or goes to `current`."""
+        """List the matches of the typed words. With `again` the cursor stays on its line, or goes to `current`."""
         words, store = self.typed, self._host.store
         self._asked += 1
         asked = self._asked
@@ -219,7 +219,6 @@ class SessionsScreen(ChoiceScreen):
         self._say_link()
 
     def _present_states(self) -> list[tuple[str, bool, int]]:
-        """The states of this process's sessions that can change while the list is shown."""
         return [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
 
     def _choice(self, listed: Listed, moment: str) -> Choice:

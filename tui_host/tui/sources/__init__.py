@@ -1,4 +1,4 @@
-"""Where the inspector's rows come from: a session held here, taps of another host, or a file."""
+"""Sources of the inspector's rows: a session held here, taps of another host, or a file."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def _stored(host: Host, session: Session) -> SessionInfo | None:
 
 
 def _is_arriving(host: Host, session: Session) -> bool:
-    """Whether its file is still being read, or was a moment ago, so that its chat has not been filled in."""
+    """Whether the file is still being read, or was a moment ago, with the chat still empty."""
     info = _stored(host, session)
     return session.id == ARRIVING if info is None else info.live or not len(session.conversation)

@@ -1,4 +1,4 @@
-"""A Markdown document to read: help, and the documents that come with the program."""
+"""A view of Markdown documents: the help, and the documents of the program."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class DocumentSelection(Selectable):
 
 
 class DocumentView(SelectingView):
-    """Draws one Markdown source. Call `sync` at screen rate: it makes the lines bit by bit."""
+    """Draws a Markdown source. Call `sync` at screen rate to make the lines bit by bit."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = styles.COMPONENTS
     DEFAULT_CSS = f"DocumentView {{ {styles.CSS} }}"
@@ -92,7 +92,7 @@ class DocumentView(SelectingView):
             self.scroll_to(y=top, animate=False, force=True)
 
     def show_offset(self, offset: int) -> None:
-        """Scroll so that a character of the source stands on the first line."""
+        """Scroll a character of the source to the top."""
         self._document.advance(Budget(2))
         self.show_line(text_selection.point_of(self._document, offset)[0], top=True)
 

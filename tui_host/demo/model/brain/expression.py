@@ -118,7 +118,7 @@ def written(expression: Expression, *, in_operation: bool = False) -> str:
             sign = {"*": "×", "-": "−"}.get(operator, operator)
             parts = [
                 _part(left, needs=_binds(left) < _binds(expression)),
-                # Also where mathematics needs none, as in 1 + (2 + 3): it is the order in which tools are asked.
+                # Also where mathematics needs none, as in 1 + (2 + 3), to show the order of the tool calls.
                 _part(right, needs=_binds(right) <= _binds(expression)),
             ]
             return f" {sign} ".join(parts)

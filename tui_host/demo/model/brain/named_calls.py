@@ -30,7 +30,7 @@ def call(turn: Turn) -> Plan | None:
         return None
     ends = [following.start() for following in matches[1:]] + [len(turn.question)]
     named = [_read(match["name"], turn.question[match.end() : end]) for match, end in zip(matches, ends, strict=True)]
-    # What was asked for already is answered from its results, though its server may be gone by now.
+    # Calls with results are answered from the results, even if the server is gone by now.
     mistakes = [] if turn.done else [text for item in named if (text := _mistake(turn, item))]
     if mistakes:
         return turn.answer("\n".join(f"- {text}" for text in mistakes) if len(mistakes) > 1 else mistakes[0])

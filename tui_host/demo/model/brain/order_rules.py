@@ -1,4 +1,4 @@
-"""Rule: where an order is, by its number; all orders."""
+"""Rule: orders by number, and the list of all orders."""
 
 from __future__ import annotations
 

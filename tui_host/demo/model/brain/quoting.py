@@ -14,7 +14,7 @@ _BLOCK = 4_000
 def quote(turn: Turn, text: str) -> str:
     """Write a result as inline code if short, else as a fenced block, cut with a note if long.
 
-    It begins with the blank or the empty line that sets it off from the words before it.
+    The text begins with a blank, or with an empty line before a block.
     """
     if not text.strip():
         return turn.words(" nothing", "（空）")

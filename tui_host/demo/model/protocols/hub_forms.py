@@ -35,9 +35,9 @@ class _Seen:
     """The model's knowledge of tools in a conversation.
 
     Attributes:
-        listed: The tools that were listed, by name.
-        types: The parameters of those that were told in full.
-        total: How many there are, as far as the list says.
+        listed: The listed tools, by name.
+        told: The names of inspected tools.
+        total: The number of tools by the list's own account.
     """
 
     listed: dict[str, Tool] = field(default_factory=dict[str, Tool])

@@ -20,7 +20,7 @@ _CHERRY_RESULT = re.compile(
     r"<tool_use_result>\s*<name>(.*?)</name>\s*<result>(.*?)</result>\s*</tool_use_result>", re.DOTALL
 )
 _CHERRY_STUDIO_RESULT = re.compile(r"\s*Here is the result of (?:mcp )?tool use `?([^`\n]*?)`?:?\s*\n(.*)", re.DOTALL)
-"""What Cherry Studio itself sends, whatever its prompt says."""
+"""The form of results really sent by Cherry Studio."""
 _HERMES_CALL = re.compile(r"^[ \t]*<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL | re.MULTILINE)
 _HERMES_NAME = re.compile(r'"name"\s*:\s*"([^"\n]*)"')
 _HERMES_RESULT = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)

@@ -35,7 +35,7 @@ _CORRECTED = re.compile(
     r"|malformed|missing|retry|try again|did not use)\b|没有运行|未运行|未执行|没有执行",
     re.IGNORECASE,
 )
-"""What a host says of a call that it could not run."""
+"""Words of a host about a call it could not run."""
 
 
 _STOPPED = re.compile(r"[^\n]{0,80}\b(?:stopped the turn|the turn was stopped)\b", re.IGNORECASE)

@@ -58,7 +58,7 @@ _STATUSES: dict[int, str] = {
     504: "DEADLINE_EXCEEDED",
 }
 _FOREIGN = ("args", "response", "parameters", "parametersJsonSchema")
-"""The fields whose values have names that are not the API's own."""
+"""The fields with foreign names inside, which are left alone."""
 
 
 class GeminiWire:

@@ -36,7 +36,7 @@ _PICTURE_SIGNS = (
     (b"RIFF", "image/webp"),
 )
 _UNCHECKED_SEALS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
-"""What Gemini's documentation lets a client give for a call that another model made."""
+"""The placeholders in Gemini's documentation for calls made by another model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Asked:
         model: The model's name as it was sent.
         most_tokens: The most tokens that the answer may have, None for no limit.
         prompt_tokens: Estimated tokens of the request.
-        cached_tokens: Those of `prompt_tokens` that a cache would hold.
+        cached_tokens: The cached tokens among `prompt_tokens`.
         stops: The stop sequences of the request.
         with_usage: Whether a stream ends with the usage.
         shows_thinking: Whether the thinking is sent in words.
@@ -142,7 +142,7 @@ class Wire(Protocol):
 
         Args:
             asked: The request.
-            identity: Makes the ids in this response different from those in any other one.
+            identity: The unique part of all ids in the response.
             created: Seconds since 1970.
         """
         ...

@@ -29,9 +29,9 @@ from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
 from tui_host.settings.secrets import Secret
 
 MOST_TOKENS: Final = 8192
-"""Of an answer where nothing else is configured: this API wants a number, and every model that it has gives as many."""
+"""The default limit of an answer: the API wants a number, and every model allows this many."""
 MOST_TOKENS_THINKING: Final = 32_768
-"""The same with the thinking, which every model that takes an effort has room for."""
+"""The default limit with thinking, allowed by every model with efforts."""
 
 _NEW_VERSION = "2026-10-21"
 _OLD_VERSION = "2023-06-01"

@@ -20,7 +20,7 @@ from tui_host.llm.outline import Outline
 from tui_host.llm.provider_faults import refusal
 from tui_host.llm.request_writing import (
     CallIds,
-    Ready,
+    JsonText,
     arguments_object,
     body_bytes,
     echo_of,
@@ -49,14 +49,14 @@ _BESIDE = {
     "toolConfig",
     "tools",
 }
-"""Members of the body beside `generationConfig`, in which all other options stand."""
+"""Members of the body beside `generationConfig`, which holds all other options."""
 _PREFIXES = ("models/", "tunedModels/")
 _THREE = 3
 
 _SIGNATURE: Final = "thoughtSignature"
 """The member that stands beside a part's own, and has to go back beside it."""
 _DUMMY: Final = "skip_thought_signature_validator"
-"""What stands in its place with calls that this model has not made, as the vendor documents it."""
+"""The documented placeholder for the signature of calls made by another model."""
 
 _GENERATION_NUMBER = re.compile(r"gemini-(\d+(?:\.\d+)?)")
 _THINKS_SINCE = 2.5
@@ -100,7 +100,7 @@ class Gemini:
         if generation:
             body[_GENERATION] = generation
         declared = tools_text(ask.tools, _tool)
-        tools = None if declared is None else Ready(f'[{{"functionDeclarations":{declared}}}]')
+        tools = None if declared is None else JsonText(f'[{{"functionDeclarations":{declared}}}]')
         contents = _Writer(ask, target.provider, self.name_rule).contents()
         whole, growing = body_bytes(body, given, tools=tools, contents=contents)
         return WireRequest(

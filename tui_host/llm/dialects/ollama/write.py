@@ -28,7 +28,7 @@ from tui_host.settings.secrets import Secret
 
 _LONGEST_ID = 64
 _BESIDE = ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs")
-"""What stands beside `options`; all else that has no neutral name (`num_ctx`) stands in it."""
+"""Members beside `options`; all other options without a neutral name (`num_ctx`) go into `options`."""
 _WINDOW = 4096
 """Tokens that a server with less than 24 GiB of video memory reads where `num_ctx` is not said."""
 _YES_AND_NO: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False, "none": False}
@@ -39,7 +39,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     ("try pulling it", "pull it (ollama pull NAME), or choose another model"),
     ("context length", "give it more room (options.num_ctx), or start a new session"),
 )
-"""What helps against some refusals, by words that stand in them."""
+"""The remedies for some refusals, by words in the refusal."""
 
 
 class Ollama:
@@ -155,7 +155,7 @@ class _Writer:
         self._provider = provider
         self._ids = CallIds(_LONGEST_ID)
         asked = (number for number, message in enumerate(ask.messages) if message.role == "user" and not message.source)
-        self._loop = max(asked, default=-1)  # where the running turn begins: only in it is thinking read again
+        self._loop = max(asked, default=-1)  # the start of the running turn: the server reads thinking only there
 
     def messages(self) -> list[JSON]:
         """Write all messages, oldest first."""

@@ -29,7 +29,7 @@ from tui_host.settings.secrets import Secret
 
 _MOST_STOPS = 4
 _NEW_NAME = ("openai", AZURE)
-"""The services that know `max_completion_tokens`, which all others are not sure to know."""
+"""The services known to take `max_completion_tokens`."""
 
 
 _MISTRAL = "mistral"

@@ -170,7 +170,7 @@ class _Writer:
         for part in parts:
             item = self._item(part, self._echo(part))
             if not is_whole:
-                item.pop("id", None)  # by which the service would ask for the thought that stays behind
+                item.pop("id", None)  # with an id the service would demand the missing thought
             if item:
                 yield item
 

@@ -1,4 +1,4 @@
-"""What the approval shows: the calls that wait, the arguments of one of them whole, and what each key would do."""
+"""The approval's content: waiting calls, the arguments of one call, and the keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tui_host.tui.widgets.lines.line_view import LineView
 
 
 class Arguments(LineView, can_focus=False):
-    """A text folded at the width. The approval keeps the focus and moves it. Once at its end it stays there."""
+    """The arguments, folded at the width. The approval keeps the focus and scrolls them."""
 
     FOLLOWS = True
     DEFAULT_CSS = """
@@ -46,7 +46,7 @@ class Arguments(LineView, can_focus=False):
         self._folded: tuple[str, int] | None = None
 
     def show(self, text: str) -> None:
-        """Show a text from its beginning."""
+        """Show a text from the beginning."""
         self._text = text
         self._at_tail = False
         self._fold()
@@ -61,7 +61,7 @@ class Arguments(LineView, can_focus=False):
 
     @property
     def below(self) -> int:
-        """Lines that are not on the screen yet, below it."""
+        """The number of lines below the visible part."""
         return max(0, len(self._lines) - self.top - self.view_height)
 
     @override
@@ -93,7 +93,7 @@ SMALLEST_WIDTH = 26
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Lines that each part of the approval gets.
+    """Lines for each part of the approval.
 
     Attributes:
         lines: By part: `calls`, `description`, `arguments`, `message`, `keys`.
@@ -191,16 +191,16 @@ class ApprovalFace:
 
     @property
     def field(self) -> Field | None:
-        """The field that is open; None if none is."""
+        """The open field; None if both are closed."""
         return next((field for field in (self.editor, self.reason) if field.is_open), None)
 
     @property
     def is_readable(self) -> bool:
-        """Whether there is room to see what would be approved."""
+        """Whether there is room to see the call to approve."""
         return self._room is not None and self._room.is_enough
 
     def arguments_of(self, question: Question) -> bytes:
-        """The arguments that would be sent, edited or not."""
+        """Return the arguments to send, edited or not."""
         return self.edits.get(question.request.call, question.request.arguments)
 
     def draw(self) -> None:
@@ -208,8 +208,8 @@ class ApprovalFace:
         question = self.current
         if question is None:
             return
-        left = [other for other in self.questions if other.open]
-        place = next((number for number, other in enumerate(left, start=1) if other is question), 1)
+        left = [waiting for waiting in self.questions if waiting.open]
+        place = next((number for number, waiting in enumerate(left, start=1) if waiting is question), 1)
         later = f", then {question.later} more" if question.later else ""
         count = "" if len(left) == 1 else f"  {place} of {len(left)}"
         self._panel.border_title = Content(f"Approve {len(left)} call{'s' if len(left) != 1 else ''}?{count}{later}")
@@ -227,23 +227,25 @@ class ApprovalFace:
         if question is None or not isinstance(parent, Widget):
             return
         width = max(1, self._panel.content_region.width or parent.size.width - 4)
-        left = [other for other in self.questions if other.open]
+        left = [waiting for waiting in self.questions if waiting.open]
         is_edited = question.request.call in self.edits
         notice = ""
         if not self.editor.is_open:  # what is written there may be something else
             notice = words.notice(self.arguments_of(question), is_edited=is_edited, mask=self._mask)
-        said = "  ".join(part for part in (notice, self.message) if part)
+        message = "  ".join(part for part in (notice, self.message) if part)
         tool = question.request.tool
-        told = [self._mask.values(self.arguments_of(other).decode()) if len(left) > 1 else "" for other in left]
+        arguments = [
+            self._mask.values(self.arguments_of(waiting).decode()) if len(left) > 1 else "" for waiting in left
+        ]
         start = left.index(question) if question in left else 0
-        hints = "" if words.hints_fit(tool, width, told[start] if told else "") else words.hints_of(tool)
+        hints = "" if words.hints_fit(tool, width, arguments[start] if arguments else "") else words.hints_of(tool)
         description = words.description_of(question.request, hints, 8 * width, hide=self._mask.values)
         self._told_keys = tuple(self._working_keys())
         keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._told_keys)
         rows = {
-            "calls": self._call_rows(left, told, start, width),
+            "calls": self._call_rows(left, arguments, start, width),
             "description": words.in_rows(description, width),
-            "message": words.in_rows(said, width) if said else [],
+            "message": words.in_rows(message, width) if message else [],
             "keys": words.keys_in_rows(keys, width),
         }
         field = self.field
@@ -262,7 +264,7 @@ class ApprovalFace:
         calls = rows["calls"]
         self._top = words.window(len(calls), room.lines["calls"], start, self._top)
         if room.lines["calls"] < len(calls):
-            narrow = self._call_rows(left, told, start, width - 2)
+            narrow = self._call_rows(left, arguments, start, width - 2)
             calls = words.in_window(narrow, room.lines["calls"], self._top, width, self._glyphs.more)
         self._say(self._calls, calls, room.lines["calls"], words.calls_shown)
         self._say(self._description, rows["description"], room.lines["description"])
@@ -273,10 +275,10 @@ class ApprovalFace:
         self._moved()
 
     def _call_rows(self, left: Sequence[Question], told: Sequence[str], current: int, width: int) -> list[str]:
-        return words.call_rows([other.request.tool for other in left], told, current, width, self._glyphs.more)
+        return words.call_rows([waiting.request.tool for waiting in left], told, current, width, self._glyphs.more)
 
     def _working_keys(self) -> Sequence[str]:
-        """What a key does now: in a field other things than before a question, and `tab` only where there is elsewhere."""
+        """Return the keys that work now, with their effects."""
         if self.editor.is_open:
             return words.EDITOR_KEYS
         if self.reason.is_open:
@@ -292,7 +294,7 @@ class ApprovalFace:
     def _say(
         self, part: Static, rows: Sequence[str], count: int, look: Callable[[Sequence[str]], Content] = words.plain
     ) -> None:
-        """Show so many lines; a mark stands where more are hidden."""
+        """Show `count` rows of a part, with a mark where more are hidden."""
         shown = list(rows[:count])
         if len(rows) > count > 0:
             shown[-1] = clip(f"{shown[-1]} ", max(1, self._panel.content_region.width - 1), "") + self._glyphs.more
@@ -311,7 +313,7 @@ class ApprovalFace:
         self._panel.call_after_refresh(self.note_seen)
 
     def note_seen(self) -> None:
-        """After a paint: whether the end of the arguments is on the screen, and whether the keys are still those."""
+        """Record after a paint whether the end of the arguments was visible, and update the keys."""
         question = self.current
         if question is not None and self._panel.is_attached and tuple(self._working_keys()) != self._told_keys:
             self.arrange()  # the inspector was laid out in the same paint: there is somewhere to look around now

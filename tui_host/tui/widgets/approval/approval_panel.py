@@ -1,4 +1,4 @@
-"""The approval: which server, which tool, exactly which arguments, and a key for each decision. It lies over the chat."""
+"""The approval over the chat: server, tool, exact arguments, and a key for each decision."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tui_host.tui.widgets.approval.quiet_period import DECIDING, QUIET_SECONDS, 
 
 
 class Approval(Container, can_focus=True):
-    """Puts questions before a person, one after the other, and answers them.
+    """Asks questions one by one, and answers them by key.
 
     The app asks `swallow` for each key, paste and mouse button before anything else may have it, and calls `take` when
     the questions are others.
@@ -101,7 +101,7 @@ class Approval(Container, can_focus=True):
         yield from self._face.parts
 
     def on_mount(self) -> None:
-        """Take the focus, where it can be seen, and ask the first question."""
+        """Take the focus if visible, and ask the first question."""
         if all(node.display for node in self.ancestors_with_self if isinstance(node, Widget)):
             self.focus()
         self._ask(self._next())
@@ -109,9 +109,9 @@ class Approval(Container, can_focus=True):
     # What the app calls.
 
     def take(self, questions: Sequence[Question]) -> None:
-        """The questions as they are now: new ones join, and one that was answered elsewhere makes room for the next."""
-        known = {id(question) for question in self._face.questions}
-        added = [question for question in questions if id(question) not in known]
+        """Take new questions, and go on if the current question was answered elsewhere."""
+        known_ids = {id(question) for question in self._face.questions}
+        added = [question for question in questions if id(question) not in known_ids]
         self._face.questions += added
         if self._face.current is None or not self._face.current.open:
             self._ask(self._next())
@@ -135,7 +135,7 @@ class Approval(Container, can_focus=True):
         return swallowed
 
     def note(self, event: events.Event) -> None:
-        """A key or click that went elsewhere restarts the quiet period too."""
+        """Restart the quiet period after a key or click elsewhere."""
         self._quiet.swallow(event, here=False)
 
     def look_again(self) -> None:
@@ -151,7 +151,7 @@ class Approval(Container, can_focus=True):
     # Asking.
 
     def _next(self) -> Question | None:
-        """The next open question after the current one, else the first."""
+        """Return the next open question after the current question, else the first."""
         start = 0
         if self._face.current is not None and self._face.current in self._face.questions:
             start = self._face.questions.index(self._face.current)
@@ -159,7 +159,7 @@ class Approval(Container, can_focus=True):
         return next((question for question in around if question.open), None)
 
     def _ask(self, question: Question | None, message: str = "") -> None:
-        """Put a question on the screen; a quiet period of its own begins once it is painted."""
+        """Show a question. Its quiet period begins after the next paint."""
         if question is None:
             self._face.current = None
             self._quiet.begin()
@@ -197,7 +197,7 @@ class Approval(Container, can_focus=True):
             self._tell_ready()
 
     def _tell_ready(self) -> None:
-        """Say whether keys decide; look again when they will."""
+        """Show whether keys decide now, and update when that changes."""
         if not self.has_focus:
             tab = "" if self._face.field is not None else "tab goes back to decide"
             self.border_subtitle = Content(tab)
@@ -210,7 +210,7 @@ class Approval(Container, can_focus=True):
     # Looking.
 
     def action_other(self, step: int) -> None:
-        """Look at another call that waits."""
+        """Show the next or the previous waiting call."""
         left = [question for question in self._face.questions if question.open]
         if self._face.current in left and len(left) > 1:
             self._ask(left[(left.index(self._face.current) + step) % len(left)])
@@ -235,7 +235,7 @@ class Approval(Container, can_focus=True):
             self._face.arguments.action_first()
 
     def action_raw(self) -> None:
-        """The bytes as they are, or indented."""
+        """Switch between bytes and indented arguments."""
         self._face.is_raw = not self._face.is_raw
         self._face.shows_description = False
         self._face.draw()
@@ -248,7 +248,7 @@ class Approval(Container, can_focus=True):
     # Deciding.
 
     def _may_approve(self) -> Question | None:
-        """The current question, if its arguments were seen to their end; else shows it, and says so."""
+        """Return the current question if its arguments were seen to the end; else scroll there, and say so."""
         question = self._face.current
         if question is None or not question.open or not self._face.is_readable:
             return None
@@ -264,28 +264,28 @@ class Approval(Container, can_focus=True):
         return question
 
     def action_once(self) -> None:
-        """Approve this call."""
+        """Approve the current call."""
         question = self._may_approve()
         if question is not None:
             question.approve(edited=self._face.edits.get(question.request.call))
             self._ask(self._next())
 
     def action_all(self) -> None:
-        """Approve all remaining, if each was seen to its end; else go to the first that was not."""
+        """Approve all remaining calls if each was seen to the end; else show the first unseen call."""
         question = self._may_approve()
         if question is None:
             return
-        left = [other for other in self._face.questions if other.open]
-        for other in left:
-            if (other.request.call, self._face.arguments_of(other)) not in self._face.seen:
-                self._ask(other, "You haven't seen all of this call yet. Scroll to its end, then press Y.")
+        left = [waiting for waiting in self._face.questions if waiting.open]
+        for waiting in left:
+            if (waiting.request.call, self._face.arguments_of(waiting)) not in self._face.seen:
+                self._ask(waiting, "You haven't seen all of this call yet. Scroll to its end, then press Y.")
                 return
-        for other in left:
-            other.approve(how="approved with all remaining calls", edited=self._face.edits.get(other.request.call))
+        for waiting in left:
+            waiting.approve(how="approved with all remaining calls", edited=self._face.edits.get(waiting.request.call))
         self._ask(self._next())
 
     def action_session(self) -> None:
-        """Approve the tool for the session: first the rule in words, then, by a second press, so."""
+        """Approve the tool for the session: the first press shows the rule, the second applies the rule."""
         asked, self._asked_session = self._asked_session, False
         question = self._may_approve()
         if question is None:
@@ -303,13 +303,13 @@ class Approval(Container, can_focus=True):
         self._ask(self._next())
 
     def action_no(self) -> None:
-        """Reject this call."""
+        """Reject the current call."""
         if self._face.current is not None:
             self._face.current.reject()
             self._ask(self._next())
 
     def action_stop(self) -> None:
-        """Reject this call, and stop the turn."""
+        """Reject the current call, and stop the turn."""
         if self._face.current is not None:
             self._face.current.reject(stop=True)
             self._ask(self._next())
@@ -357,14 +357,14 @@ class Approval(Container, can_focus=True):
         self._ask(question if question.open else self._next())
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """A complaint holds for what it was made about; its line stays, so that nothing jumps under the writing hand."""
+        """Replace a complaint once the text is changed, without moving any line."""
         if self._has_complained and event.text_area is self._face.editor:
             self._has_complained = False
             self._face.message = "press enter to check again"
             self._face.arrange()
 
     def _take_edit(self, question: Question, text: str) -> bool:
-        """Keep an edit to be shown and asked again; False if it cannot be sent, which is said in place."""
+        """Keep a valid edit, to be shown and confirmed; else report the mistake and return False."""
         try:
             edited = read_edit(text, question.request.tool.schema, self._editable.values)
         except TuiHostError as error:

@@ -1,4 +1,4 @@
-"""The tab of an exchange's events: all that happened in it, each thing with its time, read as it could be read then."""
+"""The Events tab: everything in an exchange, with times."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMES = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut o
 
 
 def events_page(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
-    """All that happened in an exchange, each thing with its time and size; each opens to what it says."""
+    """Return everything in an exchange as entries with time and size."""
     pages = source.pages_of(row)
     first = next(pages, ())
     notes = [_note(record, len(first)) for record in first if record.draft.kind == "response"]
@@ -34,7 +34,7 @@ def events_page(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
 
 
 def _note(response: Record, count: int) -> str:
-    """How the body that follows is shown, where that is not as it came."""
+    """Explain how the body is shown, if not as received."""
     head = response.draft.head or Head()
     encoding = line(encoding_of(head.headers) or "", 40)
     if _is_event_stream(response):
@@ -52,7 +52,7 @@ def _entries(pages: Iterable[Sequence[Record]]) -> Iterator[Entry]:
 
 
 class _Happened:
-    """The records of an exchange as entries, one after the other: each chunk is decoded once."""
+    """Turns the records of an exchange into entries, and decodes each chunk once."""
 
     def __init__(self) -> None:
         self._start: int | None = None
@@ -61,7 +61,7 @@ class _Happened:
         self._told = ""
 
     def entries(self, record: Record) -> Iterator[Entry]:
-        """What the next record is shown as."""
+        """Return the entries of the next record."""
         self._start = record.mono_ns if self._start is None else self._start
         after = _milliseconds(lasted(self._start, record.mono_ns))
         match record.draft.kind:
@@ -114,7 +114,7 @@ def _figures(after: float | None, size: int) -> tuple[str, str]:
 
 
 def _record_entry(record: Record, after: float | None, plain: bytes | None = None) -> Entry:
-    """A record as an entry; its size is that on the wire.
+    """Return a record as an entry, with the size on the wire.
 
     Args:
         record: The record.

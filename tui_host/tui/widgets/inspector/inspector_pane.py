@@ -1,4 +1,4 @@
-"""The inspector: the ladder of both wires, and below it the selected row beside its nearest relative."""
+"""The inspector: the ladder, and below it the selected row beside a related row."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _NO_MATCH = "No row matches the filter. Press escape to clear it."
 
 
 def relative_of(source: InspectorSource, row: Row) -> Row | None:
-    """The nearest relative in the other lane; else the decision, else the other half of the exchange."""
+    """Return the nearest related row of the other lane, else the decision, else the other half of the exchange."""
     rows = source.ladder.rows
     related = [rows[number] for number in source.ladder.relatives(row.number)]
     for lane in _OTHER_LANES[row.lane]:
-        if found := _nearest(row, (other for other in related if other.lane == lane)):
-            return found
+        if nearest := _nearest(row, (candidate for candidate in related if candidate.lane == lane)):
+            return nearest
     number = source.ladder.partner(row.number)
     return rows[number] if number is not None else None
 
@@ -52,7 +52,7 @@ def _nearest(row: Row, others: Iterable[Row]) -> Row | None:
 
 
 class Inspector(Container):
-    """Header, ladder, details. `show` says whose wires; `sync` takes in what is new, and is called at the screen's rate.
+    """Header, ladder and details. `show` sets the source; `sync`, called at screen rate, shows news.
 
     Args:
         glyphs: The marks to draw with.
@@ -124,7 +124,7 @@ class Inspector(Container):
         yield Container(*self.details, id="inspector-details")
 
     def on_mount(self) -> None:
-        """Show what was said before there was anything to show it in."""
+        """Show the placeholder, or the source."""
         self.show(self._source)
 
     # What the app asks.
@@ -137,7 +137,7 @@ class Inspector(Container):
         return "side" if (self.size.width - 1) // 2 >= NARROW else "one"  # the rule between them takes one
 
     def show(self, source: InspectorSource | None) -> None:
-        """Show the wires of another session, or none."""
+        """Show another session's rows, or none."""
         self._source = source
         if not self.is_mounted:
             return
@@ -150,7 +150,7 @@ class Inspector(Container):
         return self.query_one("#inspector-details").has_class(f"-{self.arrangement}")
 
     def sync(self) -> None:
-        """Take in what is new. Costs what changed and what is seen."""
+        """Show the news."""
         if not self.is_mounted or not self.ladder.is_running:
             return
         if not self._is_arranged:
@@ -178,7 +178,7 @@ class Inspector(Container):
                 detail.sync()
 
     def _leave_details(self) -> None:
-        """Where there is nothing to read, the list has the focus: what is hidden would take it away from the inspector."""
+        """Focus the list instead of hidden details."""
         if any(detail.has_focus_within for detail in self.details):
             self.screen.set_focus(self.ladder)
 
@@ -189,7 +189,7 @@ class Inspector(Container):
 
     @property
     def is_settled(self) -> bool:
-        """Whether all is shown that there is to see now: `sync` finds nothing to do."""
+        """Whether `sync` has nothing to do."""
         source, ladder = self._source, self.ladder
         if not self.is_mounted or not ladder.is_running or not self._is_arranged:
             return False
@@ -203,7 +203,7 @@ class Inspector(Container):
         )
 
     def current_source(self) -> tuple[str, str]:
-        """What `ctrl+c` copies: what the focused detail shows, else the selected row's bytes; in words, and as text."""
+        """Return the text for `ctrl+c`: the focused detail, else the selected row's bytes."""
         for detail in self.details:
             if detail.has_focus_within:
                 return detail.current_source
@@ -216,7 +216,7 @@ class Inspector(Container):
         return what_of(row), body_of(self._source, row).text
 
     def flip(self) -> None:
-        """The details the other way: beside or above each other; where there is room for one, the other one."""
+        """Turn the details: side by side, above each other, or one at a time."""
         if self.has_class("-low") and not self.has_class("-reading"):
             self._read()
         elif self.arrangement == "one":
@@ -246,24 +246,24 @@ class Inspector(Container):
         self.sync()
 
     def on_resize(self) -> None:
-        """Put the details where there is room."""
+        """Arrange the details for the new size."""
         is_reading = any(detail.has_focus_within for detail in self.details)
         self.update_classes({"-low": self.size.height < _ROOM, "-reading": is_reading})
         self._arrange()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Let what is being read stay where it is."""
+        """Stop following while details are read."""
         if isinstance(event.widget, PageView):
             self.ladder.stay()
         self.set_class(isinstance(event.widget, PageView), "-reading")
 
     def on_ladder_view_moved(self, message: LadderView.Moved) -> None:
-        """Say in the header where one is now."""
+        """Update the header."""
         message.stop()
         self.sync()
 
     def on_line_view_opened(self, message: LineView.Opened) -> None:
-        """Go from the row to its detail."""
+        """Focus the detail of the row."""
         message.stop()
         self._read()
 
@@ -274,7 +274,7 @@ class Inspector(Container):
         (relative if selected.has_class("-hidden") else selected).view.focus()
 
     def key_escape(self, event: events.Key) -> None:
-        """Go back from the detail that lies in the list's place."""
+        """Go back from a detail to the list, where both have no room."""
         if self.has_class("-low") and self.has_class("-reading"):
             event.stop()
             self.remove_class("-reading")
@@ -285,7 +285,7 @@ class Inspector(Container):
         self.flip()
 
     def action_zoom(self) -> None:
-        """Ask the owner of the screen for all of it."""
+        """Ask the screen for the whole space."""
         self.post_message(self.ZoomAsked())
 
     # The filter.
@@ -295,7 +295,7 @@ class Inspector(Container):
         self._filter.open(self.ladder.filter_text)
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        """Filter while it is typed."""
+        """Filter while typing."""
         message.stop()
         self.ladder.filter(message.value.strip())
 

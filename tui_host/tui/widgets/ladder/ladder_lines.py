@@ -45,7 +45,7 @@ class Columns:
 
 
 def clock(seconds: float | None) -> str:
-    """A time since the turn began, in six cells; the first is blank, so that the marker before it stands alone. None: not known."""
+    """Return a time since the turn began in six cells, the first blank for the marker; blank if unknown."""
     if seconds is None:
         return " " * 6
     if seconds < 0:
@@ -58,7 +58,7 @@ def clock(seconds: float | None) -> str:
 
 
 def short_path(url: str) -> str:
-    """What follows the version in a URL's path; the whole path if there is no version."""
+    """Return the path behind the version of a URL, else the whole path."""
     path = parts_of(url).path if "//" in url else url
     parts = [part for part in path.split("/") if part]
     for place in range(len(parts) - 1, 0, -1):
@@ -68,7 +68,7 @@ def short_path(url: str) -> str:
 
 
 def heading(row: Row, columns: Columns, host: str = "") -> list[Piece]:
-    """The line above a group: its turn and step, and of several hosts whose that is; or the connections."""
+    """Return the line above a section: turn, step and host, or «connections»."""
     glyphs = columns.glyphs
     rule = glyphs.box[4]
     if row.turn == 0:
@@ -81,7 +81,7 @@ def heading(row: Row, columns: Columns, host: str = "") -> list[Piece]:
 
 
 def row_line(row: Row, told: Told, columns: Columns) -> list[Piece]:
-    """A row; its first cell is left for the marker."""
+    """Return a row's line, without the marker's cell."""
     since = lasted(told.started_ns, row.mono_ns)
     pieces: list[Piece] = [(clock(None if since is None else since / 1e9), "time"), *_lanes(row, columns)]
     left = columns.width - sum(cell_len(text) for text, _ in pieces)
@@ -98,7 +98,7 @@ def row_line(row: Row, told: Told, columns: Columns) -> list[Piece]:
 
 
 def _squeezed(pieces: list[Piece], room: int, glyphs: Glyphs) -> list[Piece]:
-    """Shorten the words that others wrote, so that how it went and how long it took still fit behind them."""
+    """Shorten foreign words, to keep outcome and duration visible."""
     over = sum(cell_len(text) for text, _ in pieces) - room
     if over <= 0:
         return pieces
@@ -169,8 +169,8 @@ def _response(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
         pieces.append((f" {glyphs.dot} {row.events:,} events", "words"))
     elif row.size:
         pieces.append((f" {glyphs.dot} {short_size(row.size)}", "words"))
-    if said := told.described or row.words:
-        pieces.append((f" {glyphs.dot} {line(said, WORDS)}", "words"))
+    if words := told.described or row.words:
+        pieces.append((f" {glyphs.dot} {line(words, WORDS)}", "words"))
     if told.milliseconds is not None and row.state != "open":
         pieces.append((f" {glyphs.dot} {short_time(told.milliseconds)}", "figure"))
     return pieces
@@ -232,7 +232,7 @@ _NARROW = 60
 
 
 class LadderDrawing:
-    """Draws the lines of one index.
+    """Draws the lines of an index.
 
     Args:
         source: Has the rows; without it there is no line.
@@ -250,13 +250,13 @@ class LadderDrawing:
         self._last_home: Row | None = None
 
     def widen(self, width: int) -> bool:
-        """Give servers' names the room of the longest one, within bounds; whether they have more now."""
+        """Widen the column of server names within bounds; whether it changed."""
         before = self._peer
         self._peer = max(before, min(self._index.widest_peer, 8 if width < _NARROW else 14))
         return self._peer != before
 
     def line(self, number: int, width: int) -> list[Piece]:
-        """A line in so many cells."""
+        """Return a line in `width` cells."""
         source = self._source
         if source is None:
             return []
@@ -264,7 +264,7 @@ class LadderDrawing:
         return self._heading(source, row, width) if self._index.is_heading(number) else self._row(source, row, width)
 
     def shown(self, row: Row) -> str | None:
-        """All that a row shows where there is room for it; None while that is to be looked up yet."""
+        """Return the full text of a row; None before its description is known."""
         if self._source is None or self._words.is_to_come(row):
             return None
         return "".join(text for text, _ in self._row(self._source, row, _WHOLE))
@@ -274,8 +274,8 @@ class LadderDrawing:
         return heading(home, self._columns(source, width), source.ladder.hosts.get(home.turn, ""))
 
     def _row(self, source: InspectorSource, row: Row, width: int) -> list[Piece]:
-        told = self._words.told(source, row, self._home(source, row))
-        return row_line(row, told, self._columns(source, width))
+        facts = self._words.told(source, row, self._home(source, row))
+        return row_line(row, facts, self._columns(source, width))
 
     def _home(self, source: InspectorSource, row: Row) -> Row:
         number = self._index.home_of(row.number)

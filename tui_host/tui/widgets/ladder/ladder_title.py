@@ -1,4 +1,4 @@
-"""What the line above the ladder says: how much there is, where one is in it, and the filter."""
+"""The title line of the ladder, and the filter's input field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOST_COLUMN = 11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """What the line says.
+    """The values in the title line.
 
     Attributes:
         llm: Rows in the LLM lane of the turn, but for those of which nothing was captured.
@@ -51,7 +51,7 @@ class Heading:
 
 
 def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
-    """The line in `width` cells; what does not fit is left out from the left of its right part."""
+    """Return the title in `width` cells; words at the right give way first."""
     rule, tee = glyphs.box[4], glyphs.cross[1]
     left = f" LLM {heading.llm} "
     left = left + rule * max(1, HOST_COLUMN - len(left)) + f"{tee}{rule * 2} MCP {heading.mcp} "
@@ -91,14 +91,14 @@ class LadderHeader(Widget):
         self._heading = Heading()
 
     def show(self, heading: Heading) -> None:
-        """Say something else; paints only if it is."""
+        """Show other values; paint only changes."""
         if heading != self._heading:
             self._heading = heading
             self.refresh()
 
     @property
     def text(self) -> str:
-        """What it says, for whoever reads it aloud."""
+        """The text of the title."""
         return heading_text(self._heading, self.size.width, self._glyphs)
 
     @override
@@ -145,12 +145,12 @@ class FilterInput(KeysInOrder, Input):
         self.post_message(self.Left(cleared=True))
 
     def key_enter(self, event: events.Key) -> None:
-        """Leave with it."""
+        """Go to the rows, and keep the filter."""
         event.stop()
         event.prevent_default()
         self.post_message(self.Left(cleared=False))
 
     def key_down(self, event: events.Key) -> None:
-        """Go to the rows with it."""
+        """Go to the rows, and keep the filter."""
         event.stop()
         self.post_message(self.Left(cleared=False))

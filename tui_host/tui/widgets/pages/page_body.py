@@ -1,4 +1,4 @@
-"""A body as it is read: decoded where it was compressed, masked where something was taken out, and what to say about it."""
+"""A row's body for reading: decoded, masked, with notes."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ class Body:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is to be read as text."""
+        """Whether the bytes are text."""
         return is_text(self.data)
 
     @property
     def text(self) -> str:
-        """As text, or as hex where it is none; what was taken out is masked."""
+        """The body as masked text, or as hex."""
         return masked(decode(self.data), self.redacted) if self.is_text else hex_text(self.data)
 
 
 def missing_words(row: Row) -> str:
-    """What stands in the place of a body that was not captured."""
+    """Explain a missing body."""
     if row.kind == "request":
         return f"The body of this request is {MISSING}, or cannot be told from others."
     return f"The body of this answer is {MISSING}, or may belong to another request."
 
 
 def head_of(source: InspectorSource, row: Row) -> Head | None:
-    """The head that a model's request or response begins with."""
+    """Return the head of a model's request or response."""
     record = source.record((row.capture, row.seq))
     return record.draft.head if record is not None else None
 
 
 def own_pages(source: InspectorSource, row: Row) -> Iterator[Sequence[Record]]:
-    """The records that the row itself is made of, a page at a time: one direction of an exchange, or all that it has.
+    """Yield the row's own records page by page: one direction of an exchange, or all.
 
     What broke in an exchange is a frame, what the other side said instead of one, or how it ended, where nothing was said.
     """
@@ -111,12 +111,12 @@ def reading(source: InspectorSource, row: Row) -> Steps[Body]:
 
 
 def body_of(source: InspectorSource, row: Row) -> Body:
-    """The same in one go."""
+    """Return the body in one go."""
     return made(reading(source, row))
 
 
 def _decoded(wire: bytes, encoding: str | None, *, is_whole: bool) -> Steps[tuple[bytes, str]]:
-    """The bytes after decoding, and a word on it; what was decoded before a fault is kept."""
+    """Decode the bytes as far as possible, with a note."""
     if encoding is None or encoding == "identity":
         return wire, ""
     name = line(encoding, 40)

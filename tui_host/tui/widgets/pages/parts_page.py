@@ -1,4 +1,4 @@
-"""The Parts tab: what a request is made of and what is new in it; what a response says when its events are joined."""
+"""The Parts tab: the parts of a request and its news, or the assembled response."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Pa
 def outline_of(
     source: InspectorSource, row: Row, body: Body, dialect: Dialect
 ) -> Steps[tuple[Outline | None, Comparison | None]]:
-    """The request as a tree, and what changed since the one before, where there is one that can be read."""
+    """Return the request as a tree, compared with the previous request if readable."""
     names = source.names(row)
     now = dialect.outline(body.data, names)
     yield "taken apart"
@@ -181,7 +181,7 @@ def _list_page(body: Body, dialect: Dialect) -> Page:
 
 
 def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
-    """The response with its events joined."""
+    """Assemble the response from its events."""
     head = head_of(source, row)
     decoder = dialect.decoder(head.value("content-type") if head is not None else "")
     fold = Fold(provider=row.peer, model="", call_id=str)
@@ -256,7 +256,7 @@ def _refusal_page(source: InspectorSource, row: Row, body: Body, dialect: Dialec
 
 
 def marks_of(source: InspectorSource, row: Row) -> list[Link]:
-    """The links that name bytes of a row, in the order of these bytes."""
+    """Return the links into a row's bytes, in the order of bytes."""
     side = "request" if row.kind == "request" else "response"
     records = (source.record(key) for key in source.ladder.links(row))
     links = (read_link(record.draft.data) for record in records if record is not None)
@@ -266,7 +266,7 @@ def marks_of(source: InspectorSource, row: Row) -> list[Link]:
 
 
 def put_in(marks: Iterable[Link]) -> Iterator[str]:
-    """How much of a request a profile and the tool protocol put in, a line for each that did."""
+    """Yield the sizes added by a profile and the tool protocol."""
     sizes: Counter[str] = Counter()
     for mark in marks:
         if mark.relation in {"injected", "profile"}:
@@ -276,13 +276,13 @@ def put_in(marks: Iterable[Link]) -> Iterator[str]:
 
 
 def origin_of(part: Part, marks: Sequence[Link]) -> str:
-    """The profile whose words a part is all of, empty for none."""
+    """Return the profile that wrote a whole part; empty if none did."""
     inside = [mark for mark in marks if part.start <= mark.span.start < (mark.span.end or 0) <= part.end]
     return inside[0].words if len(inside) == 1 and inside[0].relation == "profile" else ""
 
 
 def within(part: Part, marks: Sequence[Link], body: Body) -> tuple[Entry, ...]:
-    """The marked pieces of a part's text. A result that is a part of its own is none."""
+    """Return the marked pieces inside a part's text."""
     return tuple(
         _piece(mark, body)
         for mark in marks
@@ -310,7 +310,7 @@ def _piece(mark: Link, body: Body) -> Entry:
 
 
 def read_out(marks: Iterable[Link], body: Body, *, has_calls: bool) -> list[Entry]:
-    """What was read out of a response.
+    """Return the entries read out of a response.
 
     Args:
         marks: The links of the response.
@@ -353,7 +353,7 @@ def _called(mark: Link) -> str:
 
 
 def _json_text(piece: bytes) -> str:
-    """The inside of a JSON string as the text that it says."""
+    """Decode the inside of a JSON string."""
     text = decode(piece)
     try:
         value = read_json(f'"{text}"')

@@ -1,4 +1,4 @@
-"""A text of any length as lines that fit a width: raw bytes as they are, or JSON re-indented."""
+"""A text of any length, folded to a width: raw bytes or indented JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _AT_ONCE = 64
 
 
 class TextPage(Page):
-    """A text, wrapped at the width, made in slices of time so that its first screen is there at once.
+    """A folded text, made in slices: the first screen is there at once.
 
     Args:
         what: What it is, in words («request body»).
@@ -120,16 +120,16 @@ class TextPage(Page):
 
     @property
     def text(self) -> str:
-        """All of it, as it came."""
+        """The whole text."""
         return self._text
 
     @property
     def is_json(self) -> bool:
-        """Whether it is indented anew."""
+        """Whether the text is indented JSON."""
         return self._form == "json"
 
     def row(self, number: int) -> Row | None:
-        """Which part of the text a line shows; None for a note above it."""
+        """Return the range of the text on a line; None for a note."""
         number -= len(self._head)
         return (
             (self._starts[number], self._ends[number], self._indents[number])
@@ -138,7 +138,7 @@ class TextPage(Page):
         )
 
     def end_of(self, place: int) -> int:
-        """Where the line ends that shows a character."""
+        """Return the end of the line with a character."""
         row = self.row(self.line_at(place))
         return len(self._text) if row is None else row[1]
 
@@ -178,7 +178,7 @@ class TextPage(Page):
 
 
 class TextSelection(Selectable):
-    """Selecting in a text: what is copied is the text itself, not wrapped and without our indentation."""
+    """Selects characters; copies the original text, unwrapped and without added indentation."""
 
     is_rows = False
 
@@ -186,7 +186,7 @@ class TextSelection(Selectable):
         self._page = page
 
     def _drawn(self, line: int) -> tuple[int, str, list[int]] | None:
-        """The cells before a line's text, its text as drawn, and the source's character for each of it."""
+        """Return the cells before a line's text, the drawn text, and the source character of each drawn one."""
         row = self._page.row(line)
         if row is None:
             return None
@@ -209,8 +209,8 @@ class TextSelection(Selectable):
         x, text, places = drawn
         if cell < x:
             return (row[0],), (row[0],)
-        found = character_at(text, cell - x)
-        return ((row[1],), (row[1],)) if found is None else ((places[found[0]],), (places[found[1] - 1] + 1,))
+        span = character_at(text, cell - x)
+        return ((row[1],), (row[1],)) if span is None else ((places[span[0]],), (places[span[1] - 1] + 1,))
 
     @override
     def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
@@ -265,7 +265,7 @@ def wrapped(note: str, width: int) -> list[str]:
 
 
 def hex_text(data: bytes, limit: int = 1 << 16) -> str:
-    """Bytes that are no text: offset, sixteen bytes as hex, and those that are printable."""
+    """Return binary bytes as offset, hex and printable characters."""
     lines: list[str] = []
     for place in range(0, min(len(data), limit), 16):
         part = data[place : place + 16]
@@ -275,7 +275,7 @@ def hex_text(data: bytes, limit: int = 1 << 16) -> str:
 
 
 def is_text(data: bytes) -> bool:
-    """Whether bytes are to be read as text: UTF-8 for the most part, without the controls that only binary data has."""
+    """Whether bytes look like text: mostly UTF-8, without binary controls."""
     head = data[:4096]
     if b"\0" in head:
         return False

@@ -1,4 +1,4 @@
-"""Marks in the prompt, each of which stands for something: deleted as one, unlike any other text there."""
+"""Marks in the prompt that stand for pastes and files, unique in the text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Marks(Generic[T]):
-    """Marks and what they stand for. A mark stands on one line.
+    """Marks and their values. Each mark stands on one line.
 
     Attributes:
         values: What stands behind each mark.
@@ -19,15 +19,15 @@ class Marks(Generic[T]):
         self.values: dict[str, T] = {}
 
     def add(self, words: str, value: T, beside: str) -> str:
-        """A mark for it: the one that it has had before, if that is free, else a new one.
+        """Return an unused mark for a value: its former mark if possible.
 
         Args:
             words: What it says.
             value: What it stands for.
             beside: What stands in the prompt; the mark is like nothing in it.
         """
-        for mark, known in self.values.items():
-            if known == value and mark not in beside:
+        for mark, present in self.values.items():
+            if present == value and mark not in beside:
                 return mark
         mark, number = f"[{words}]", 1
         while mark in self.values or mark in beside:
@@ -38,18 +38,18 @@ class Marks(Generic[T]):
 
     def spans(self, line: str) -> list[tuple[int, int]]:
         """Where marks begin and end in a line, in order."""
-        found = [
+        places = [
             (at.start(), at.end()) for mark in self.values if mark in line for at in re.finditer(re.escape(mark), line)
         ]
-        return sorted(found)
+        return sorted(places)
 
     def found(self, text: str) -> list[T]:
-        """What the marks in a text stand for, in order, each once."""
+        """Return the values of the marks in a text, in order, without repeats."""
         places = sorted((text.find(mark), mark) for mark in self.values if mark in text)
         return [self.values[mark] for _, mark in places]
 
     def hold(self, text: str) -> bool:
-        """Whether there is a mark in a text."""
+        """Whether a text contains a mark."""
         return any(mark in text for mark in self.values)
 
 
@@ -66,7 +66,7 @@ class Pastes(Marks[str]):
     """The folded pastes of a prompt."""
 
     def fold(self, text: str, beside: str, *, is_like_mark: bool = False) -> str:
-        """A paste, or the mark that stands for it.
+        """Return a paste, or the mark for a large paste.
 
         Args:
             text: What was pasted.
@@ -80,12 +80,15 @@ class Pastes(Marks[str]):
         return self._marked(text, lines, beside)
 
     def fold_again(self, text: str) -> str:
-        """A whole text as it stood in the prompt: pastes that are known by their marks again, and what is huge by one."""
+        """Fold known pastes of a text again, and a huge text as a whole."""
         for mark, folded in sorted(self.values.items(), key=lambda pair: -len(pair[1])):
             ends = folded.rstrip()  # the ends of a message are sent without empty lines
-            known = next((each for each in (folded, ends, BLANK_LINES.sub("", ends)) if each and each in text), None)
-            if known is not None:
-                text = text.replace(known, mark, 1)
+            variant = next(
+                (spelling for spelling in (folded, ends, BLANK_LINES.sub("", ends)) if spelling and spelling in text),
+                None,
+            )
+            if variant is not None:
+                text = text.replace(variant, mark, 1)
         if len(text) <= FOLDED_CHARACTERS:
             return text
         return self._marked(text, text.count("\n") + 1, "")
@@ -97,13 +100,13 @@ class Pastes(Marks[str]):
         return self.add(f"pasted: {lines:,} line{'s' * (lines != 1)}, {size}", text, beside)
 
     def whole(self, text: str) -> str:
-        """The text with every folded paste in its place; what stands inside a paste is never taken for a mark."""
+        """Unfold all pastes of a text; text inside pastes is never taken for marks."""
         if not self.values:
             return text
         marks = re.compile("|".join(map(re.escape, self.values)))
         return marks.sub(lambda found: self.values[found[0]], text)
 
     def opened(self, mark: str) -> str | None:
-        """What a mark stands for; None where it cannot stand in the prompt itself: too long, or like a mark."""
+        """Return the text of a mark; None if too long, or confusable with marks."""
         text = self.values[mark]
         return None if len(text) > OPENED or self.hold(text) else text

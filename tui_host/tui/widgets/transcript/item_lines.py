@@ -1,4 +1,4 @@
-"""An item of the conversation as lines: which parts it has, and what of it changed."""
+"""Items of the conversation as lines."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Part(Protocol):
 
 
 class Fixed:
-    """Lines that are there."""
+    """Finished lines."""
 
     done = True
 
@@ -104,7 +104,7 @@ class Fixed:
 
 
 class Flow:
-    """A document behind a left rule or indentation that it cannot leave."""
+    """A document behind a left rule or indentation."""
 
     def __init__(
         self, document: Document, edge: Segment, width: int, inks: Inks, *, rank: int = 0, style: Style | None = None
@@ -172,7 +172,7 @@ class Look:
 
 
 class Rank(IntEnum):
-    """The parts of an answer, whichever of them are shown."""
+    """The parts of an answer, in order."""
 
     LINE = 0
     THINKING = 1
@@ -183,7 +183,7 @@ class Rank(IntEnum):
 
 
 class Shown:
-    """One item, drawn.
+    """A drawn item.
 
     Attributes:
         item: What is drawn.
@@ -199,7 +199,7 @@ class Shown:
         self.take(item, look, is_open=is_open, gap=gap)
 
     def take(self, item: Item, look: Look, *, is_open: bool, gap: int) -> None:
-        """Be this item, so."""
+        """Draw another state of the item."""
         self.item, self.look, self.is_open, self.gap = item, look, is_open, gap
         parts = _Builder(look, self._document).parts(without_secrets(item, look.mask), is_open=is_open)
         for number, (old, new) in enumerate(zip(self._parts, parts, strict=False)):
@@ -217,22 +217,22 @@ class Shown:
 
     @property
     def height(self) -> int:
-        """Lines, the gap before it included."""
+        """The number of lines, gap included."""
         own = sum(part.height for part in self._parts)
         return own + self.gap if own else 0
 
     @property
     def done(self) -> bool:
-        """Whether it needs no more time."""
+        """Whether the item is drawn completely."""
         return all(part.done for part in self._parts)
 
     @property
     def parts(self) -> Sequence[Part]:
-        """What it is made of, from top to bottom."""
+        """The parts, from top to bottom."""
         return self._parts
 
     def part_at(self, number: int) -> tuple[Part | None, int]:
-        """The part at one of its lines, and the line in that; no part in the gap before it."""
+        """Return the part at a line, and the line inside the part; None in the gap."""
         number -= self.gap
         if number >= 0:
             for part in self._parts:
@@ -242,19 +242,19 @@ class Shown:
         return None, 0
 
     def line(self, number: int) -> Strip:
-        """One of its lines."""
+        """Return a line."""
         part, inside = self.part_at(number)
         return Strip([]) if part is None else part.line(inside)
 
     def advance(self, budget: Budget) -> None:
-        """Work on, as long as there is time."""
+        """Continue drawing within the budget."""
         for part in self._parts:
             part.advance(budget)
             if budget.spent:
                 return
 
     def settle(self, line: int, above: int, below: int, budget: Budget) -> int:
-        """Make the lines around one of its lines; where that one is now."""
+        """Draw the parts around a line; return the line's new place."""
         inside = line - self.gap
         index = 0
         for index, part in enumerate(self._parts):
@@ -278,31 +278,31 @@ class Shown:
         )
 
     def take_dirty(self) -> int:
-        """The first line that looks different since this was last asked; the height if none."""
+        """Return the first line changed since the last call; the height if none changed."""
         before, self._painted = self._painted, [(part, part.height) for part in self._parts]
         dirty = start = self.gap
-        found = False
+        has_changed = False
         for number, (part, height) in enumerate(self._painted):
             old, old_height = before[number] if number < len(before) else (None, 0)
             own = part.take_dirty()
             if isinstance(part, Flow) and isinstance(old, Flow) and part.document is old.document:
                 old = part
-            if not found and (old is not part or own < height or height != old_height):
-                found = True
+            if not has_changed and (old is not part or own < height or height != old_height):
+                has_changed = True
                 dirty = start + (min(own, old_height) if old is part else 0)
             start += height
-        return dirty if found else start
+        return dirty if has_changed else start
 
 
 class _Builder:
-    """Parts of items for one look."""
+    """Builds the parts of items for a look."""
 
     def __init__(self, look: Look, document: Callable[..., Document]) -> None:
         self._look = look
         self._document = document
 
     def parts(self, item: Item, *, is_open: bool) -> list[Part]:
-        """What an item is made of."""
+        """Return the parts of an item."""
         look = self._look
         match item:
             case UserItem():
@@ -373,7 +373,7 @@ class _Builder:
 
 
 def indented(text: str) -> str:
-    """JSON written to be read; anything else as it is."""
+    """Indent JSON; return other text unchanged."""
     if len(text) > LONGEST_PRETTY or text[:1] not in {"{", "["}:
         return text
     try:
@@ -383,7 +383,7 @@ def indented(text: str) -> str:
 
 
 def source_of(item: Item) -> str:
-    """An item as text: the Markdown of an answer, what a person wrote, a call with its result."""
+    """Return an item as text: Markdown, a message, or a call with its result."""
     match item:
         case UserItem() | AnswerItem():
             return item.text
@@ -398,19 +398,19 @@ def source_of(item: Item) -> str:
 
 
 def opens(item: Item) -> bool:
-    """Whether there is something to open."""
+    """Whether an item can be opened."""
     return isinstance(item, CallItem) or (isinstance(item, AnswerItem) and bool(item.thinking))
 
 
 def is_empty(item: Item) -> bool:
-    """Whether nothing is drawn for it."""
+    """Whether an item has no lines."""
     if isinstance(item, NoteItem):
         return item.kind == "note" and not item.what
     return isinstance(item, AnswerItem) and not item.text and not item.thinking and item.state in {"streaming", "done"}
 
 
 def estimated_height(item: Item, width: int) -> int:
-    """About how many lines an item takes, without its gap."""
+    """Estimate an item's lines without its gap."""
     match item:
         case UserItem():
             return estimate(item.text, width)
@@ -430,7 +430,7 @@ def estimated_height(item: Item, width: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empty:
-    """What stands in a chat without messages.
+    """The content of a chat without messages.
 
     Attributes:
         questions: Key and text of each question to try.
@@ -441,7 +441,7 @@ class Empty:
     lines: tuple[str, ...] = ()
 
     def rows(self, look: Look) -> list[tuple[Strip, str]]:
-        """Its lines, each with the question that it belongs to, if it does."""
+        """Return the lines, each with the question to send on a click, if any."""
         rows = [(Strip([]), "")]
         plain = Style.null()
         width = max(1, look.width - 1)

@@ -22,8 +22,7 @@ from tui_host.infer.clock_offsets import (
     is_likely,
     shift_of,
 )
-from tui_host.infer.matching.candidates import Candidate
-from tui_host.infer.matching.rivals import Possible
+from tui_host.infer.matching.candidates import Candidate, Possible
 from tui_host.infer.same_result import BEGINNING, OTHER, SAME, SHORT
 from tui_host.infer.tool_aliases import names_server
 
@@ -37,7 +36,7 @@ _Kind: TypeAlias = tuple[str, str, str]
 """Server, tool, and arguments in the form that those have which may be sent for each other."""
 
 
-class Field:
+class PossiblePairs:
     """Calls and frames by kind.
 
     Args:
@@ -46,6 +45,7 @@ class Field:
 
     Attributes:
         frames: The frames in the order of time.
+        timed: The captures of which is known how far their clocks are off.
         refused: The calls that each frame might carry but for what is told of them, as far as was looked.
     """
 
@@ -57,6 +57,7 @@ class Field:
             tool = (frame.server, frame.tool)
             self._frames[*tool, _lean(frame.arguments, defaults[tool])].append(frame)
         self.refused: Possible = {}
+        self.timed: set[str] = set()
         self._calls: dict[_Kind, list[Candidate]] = defaultdict(list)
         for each in candidates:
             for tool in each.tools if each.arguments is not None else ():
@@ -65,16 +66,17 @@ class Field:
                     self._calls[kind].append(each)
 
     @classmethod
-    def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Field:
+    def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> PossiblePairs:
         """The same with the times of all frames on the model's clock."""
         field = cls(candidates, frames)
-        shifts, is_any_told = field.shifts()
+        shifts, told = field.shifts()
         unlikely = {capture: Shift() for capture, shift in shifts.items() if not is_likely(shift)}
-        sure = unlikely | field._of_one_machine()
+        of_one_machine = field._of_one_machine()
+        sure = unlikely | of_one_machine
         shifts |= sure
         fits: dict[Line, list[Fit]] = defaultdict(list)
         for frame, call in field.fitting(shifts):
-            if frame.capture in sure or (is_any_told and frame.capture != call.asked.capture):
+            if frame.capture in sure or (told and frame.capture != call.asked.capture):
                 continue  # taps run beside each other: those of which nothing is told have the clock of the others
             if is_likely((fit := _fit(frame, call)).shift):
                 fits[frame.line].append(fit)
@@ -86,7 +88,9 @@ class Field:
         for line, found in fits.items():  # what another connection has is not missing on this one
             of_line[line] = doubted(of_line[line], [each for each in found if found_on[each.call] <= {line}])
         cuts = field._cuts()
-        return cls(candidates, [_on_clock(each, of_line[each.line].blurred(*cuts[each.key])) for each in field.frames])
+        found = cls(candidates, [_on_clock(each, of_line[each.line].blurred(*cuts[each.key])) for each in field.frames])
+        found.timed = told | of_one_machine.keys()
+        return found
 
     def _cuts(self) -> Mapping[FrameKey, tuple[int, int]]:
         """How much sooner, and later, each frame may be on the model's clock, as that, or its own, is cut: one clock keeps the order."""
@@ -98,8 +102,8 @@ class Field:
                 cuts[frame.key] = max(others, default=0), frame.cut_ns if others else 0
         return cuts
 
-    def shifts(self) -> tuple[dict[str, Shift], bool]:
-        """How far each tap's clock is off, by what can be nothing else, and whether any is told; one of which too little tells is as the others are."""
+    def shifts(self) -> tuple[dict[str, Shift], set[str]]:
+        """How far each tap's clock is off, by what can be nothing else, and of which that is told; one of which too little tells is as the others are."""
         telling = {
             frame.key: list(self._telling(replace(frame, within_ns=_EVER_NS), kind))
             for kind, frames in self._frames.items()
@@ -117,7 +121,9 @@ class Field:
         usual = shift_of([bound for found in bounds.values() for bound in found])
         usual = covering([usual, *(shift_of(own, usual) for own in bounds.values())])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
-        return {capture: shift_of(bounds[capture], usual) for capture in captures}, any(bounds.values())
+        return {capture: shift_of(bounds[capture], usual) for capture in captures}, {
+            capture for capture, own in bounds.items() if own
+        }
 
     def _of_one_machine(self) -> dict[str, Shift]:
         """The shifts of the taps that ran on one machine with those before all models that may have asked for their calls: there is but one clock."""
@@ -161,6 +167,15 @@ class Field:
         for each, grade in grades:
             if grade or (grade is None and not is_sure):  # it may be told nothing yet, or in another's place
                 yield each
+
+    def is_repeated(self, call: Candidate) -> bool:
+        """Whether who asks for a call asked for the same before: its host may have kept the result."""
+        kinds = [calls for calls in self._calls.values() if call in calls]
+        return any(
+            call.agent == other.agent and other.asked.at_ns < call.asked.at_ns and other.answer != call.answer
+            for calls in kinds
+            for other in calls
+        )
 
     def possible(self) -> Possible:
         """The calls that each frame may carry."""

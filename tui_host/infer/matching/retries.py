@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from tui_host.infer.call_values import Carried, FrameKey, Line, Sent
-from tui_host.infer.matching.candidates import Candidate
-from tui_host.infer.matching.rivals import Possible
+from tui_host.infer.matching.candidates import Candidate, Possible
 
 _SOONEST_NS = 20_000_000
 """Sooner than this no host gives up without a word what it sends again on another connection."""
@@ -52,25 +51,31 @@ class Tries:
         return any(last is not None and _may_take_the_place(last, each, _SOONEST_NS) for last in lasts)
 
 
-def carried(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
-    """The frames; one that was not answered with the one of its kind that was sent in its place, if one call may have both."""
+def carried(possible: Possible, frames: Sequence[Sent], sendable: Possible) -> Iterator[Carried]:
+    """Yield the frames; one that was not answered with the one of its kind that was sent in its place, if one call may have both.
+
+    Args:
+        possible: The calls that each frame may carry. Those of a frame that was sent again become fewer.
+        frames: The frames.
+        sendable: The same, with calls of which a host tells something else.
+    """
     alike: dict[tuple[str, str, str], list[Sent]] = defaultdict(list)
     for frame in frames:
         alike[frame.server, frame.tool, frame.arguments].append(frame)
     for same in alike.values():
-        yield from _sent_again(possible, same)
+        yield from _sent_again(possible, same, sendable)
 
 
-def _sent_again(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
+def _sent_again(possible: Possible, frames: Sequence[Sent], sendable: Possible) -> Iterator[Carried]:
     """The same of frames of one kind: the next on a connection that began later, where no call of another may have been meant."""
-    waiting, tries = _Waiting(possible), Tries([Carried((frame,)) for frame in frames], possible)
+    waiting, tries = _Waiting(sendable), Tries([Carried((frame,)) for frame in frames], sendable)
     whole: dict[FrameKey, Carried] = {}
     for frame in frames:
         now = Carried((frame,))
         before = waiting.only_before(frame)
         if before is not None:  # else it is doubtful which of them it is
             waiting.remove(before)
-            if _is_meant(possible, frame, before, frames) and not tries.are_on_its_line(before):
+            if _is_meant(possible, frame, before, frames, sendable) and not tries.are_on_its_line(before):
                 possible[frame.key] = [each for each in possible[before.key] if each in possible[frame.key]]
                 del whole[before.key]
                 now = Carried((*before.frames, frame))
@@ -117,11 +122,11 @@ class _Waiting:
         return next(iter(found.values()), None)
 
 
-def _is_meant(possible: Possible, frame: Sent, before: Carried, frames: Sequence[Sent]) -> bool:
+def _is_meant(possible: Possible, frame: Sent, before: Carried, frames: Sequence[Sent], sendable: Possible) -> bool:
     """Whether a frame can be sent for all calls that the one before it was, or is the only one that may follow it."""
     if all(each in possible[frame.key] for each in possible[before.key]):
         return True
-    return all(each is frame or not _may_follow(possible, each, before) for each in frames)
+    return all(each is frame or not _may_follow(sendable, each, before) for each in frames)
 
 
 def _may_follow(possible: Possible, frame: Sent, before: Carried) -> bool:

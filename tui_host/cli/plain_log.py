@@ -1,4 +1,4 @@
-"""`--log -`: a plain line for each thing that passes a tap, for a person who looks on, or `grep`."""
+"""`--log -`: a plain line for each message on a tap, for people and `grep`."""
 
 from __future__ import annotations
 
@@ -14,29 +14,22 @@ from tui_host.capture.visible import decode
 from tui_host.cli.tap_line import ERROR, Line, begun, short
 
 if TYPE_CHECKING:
-    from tui_host.cli.tap_exchanges import Exchanges
+    from tui_host.cli.exchange_lines import Exchanges
 
 _REMEMBERED = 10_000
-"""Requests whose answer is still waited for."""
+"""Most pending requests to remember."""
 _IN_A_BATCH = 20
-"""Messages of one batch that have lines of their own."""
+"""Most messages of a batch with lines of their own."""
 _READ_OF_A_BATCH = 1000
-"""Messages of one batch that are read."""
+"""Most messages of a batch to read."""
 _ENDED_BY_HOST = frozenset((Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP))
-"""So hosts end servers."""
+"""Signals with which hosts end servers."""
 
 _Key: TypeAlias = tuple[str, Direction, str]
 
 
 class PlainLines:
-    """A line for each message, and for what begins and ends; none for what stands on standard error anyway.
-
-    Args:
-        write: Takes a line without its end.
-
-    Attributes:
-        written: Lines that it has taken.
-    """
+    """Passes a line to `write` for each message, and for begin and end; none for lines already on standard error. Counts in `written`."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self.written = 0
@@ -47,7 +40,7 @@ class PlainLines:
         self._exchanges: Exchanges | None = None
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
-        """Which session it is."""
+        """Set the session, and write its first line."""
         self._peer = session.title
         self._hide = hide
         self._frames = _Frames(hide)
@@ -56,17 +49,17 @@ class PlainLines:
             self._write(Line(time_ns=session.created_ns, peer=session.title, words=words).text)
 
     def write(self, record: Record) -> None:
-        """One record, in no line, one, or some."""
+        """Write the lines of a record, if any."""
         try:
             lines = list(self._lines(record))
-        except Exception as error:  # noqa: BLE001 - whatever it is in what others said, the lines after this one do not suffer for it
-            lines = [replace(begun(record), words=f"{ERROR} this cannot be told: {error!r}")]
+        except Exception as error:  # noqa: BLE001 - foreign data may break a reader in any way, and the lines that follow must still come
+            lines = [replace(begun(record), words=f"{ERROR} cannot be shown: {error!r}")]
         for line in lines:
             self._write(line.text)
 
     def exited(self, code: int, time_ns: int) -> None:
-        """The server has ended."""
-        killed_by = next((each.name for each in Signals if each == -code), f"signal {-code}")
+        """Write how the server ended."""
+        killed_by = next((number.name for number in Signals if number == -code), f"signal {-code}")
         words = f"exit code {code}" if code >= 0 else f"killed by {killed_by}"
         failed = "" if code == 0 or -code in _ENDED_BY_HOST else f"{ERROR} "
         self._write(Line(time_ns=time_ns, peer=self._peer, words=f"ends: {failed}{words}").text)
@@ -83,7 +76,7 @@ class PlainLines:
                 yield line
         elif record.draft.exchange is not None:
             if self._exchanges is None:
-                from tui_host.cli.tap_exchanges import (
+                from tui_host.cli.exchange_lines import (
                     Exchanges,  # knows all dialects: a stdio server's frames need none
                 )
 
@@ -93,21 +86,21 @@ class PlainLines:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A request that waits for its answer."""
+    """A pending request."""
 
     words: str
     mono_ns: int | None
 
 
 class _Frames:
-    """JSON-RPC messages, each answer joined to its request."""
+    """Makes the lines of JSON-RPC messages, and joins each answer to its request."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
         self._hide = hide
         self._asked: dict[_Key, _Asked] = {}
 
     def lines(self, record: Record) -> Iterator[Line]:
-        """The line of the next one, or those of a batch: of the messages that have none the errors are counted."""
+        """Yield the line of a message, or the lines of a batch; errors beyond the limit are only counted."""
         draft = record.draft
         head = frame_head(draft.data)
         if head.kind != "batch" or len(draft.data) > WHOLE:
@@ -125,7 +118,7 @@ class _Frames:
                 failed += head.is_error or head.kind == "malformed"
         if len(batch) > _IN_A_BATCH:
             errors = f", {ERROR} in {failed}" if failed else ""
-            unread = f", not looked into behind message {_READ_OF_A_BATCH:,}" if len(batch) > _READ_OF_A_BATCH else ""
+            unread = f", not read beyond message {_READ_OF_A_BATCH:,}" if len(batch) > _READ_OF_A_BATCH else ""
             words = f"and {len(batch) - _IN_A_BATCH} more of this batch{errors}{unread}"
             yield replace(begun(record), size=None, words=words)
 
@@ -133,21 +126,21 @@ class _Frames:
         asked = self._question(record, head)
         if head.kind == "request":
             self._remember(record, head)
-        found = replace(begun(record), ref=head.id, words=" ".join(self._words(record, head, asked)))
-        return found if asked is None else replace(found, took_ns=lasted(asked.mono_ns, record.mono_ns))
+        line = replace(begun(record), ref=head.id, words=" ".join(self._words(record, head, asked)))
+        return line if asked is None else replace(line, took_ns=lasted(asked.mono_ns, record.mono_ns))
 
     def _words(self, record: Record, head: FrameHead, asked: _Asked | None) -> Iterator[str]:
-        said = short(self._hide(head.words))
+        quoted = short(self._hide(head.words))
         match head.kind:
             case "request" | "notification":
-                yield f"{head.method} {said}"
+                yield f"{head.method} {quoted}"
             case "result":
                 outcome = ERROR if head.is_error else "ok"
-                yield f"{asked.words if asked is not None else 'result'} {outcome}{': ' if said else ''}{said}"
+                yield f"{asked.words if asked is not None else 'result'} {outcome}{': ' if quoted else ''}{quoted}"
             case "error":
-                yield f"{asked.words if asked is not None else 'error'} {ERROR}{': ' if said else ''}{said}"
+                yield f"{asked.words if asked is not None else 'error'} {ERROR}{': ' if quoted else ''}{quoted}"
             case "batch":
-                yield f"a batch of {said}, not looked into"
+                yield f"a batch of {quoted}, not read"
             case "malformed":
                 text = decode(record.draft.data[:800])
                 yield f"{ERROR} no message ({record.draft.malformed or head.reason}): {short(self._hide(text))}"
@@ -169,5 +162,5 @@ class _Frames:
         if not head.answers:
             return None
         draft = record.draft
-        other: Direction = "out" if draft.direction == "in" else "in"
-        return self._asked.pop((draft.connection or "", other, head.id.strip('"')), None)
+        direction: Direction = "out" if draft.direction == "in" else "in"
+        return self._asked.pop((draft.connection or "", direction, head.id.strip('"')), None)

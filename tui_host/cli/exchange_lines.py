@@ -1,20 +1,20 @@
-"""HTTP exchanges that pass a tap, a line for each request and for each answer once it is whole: what a model is asked, and says.
+"""Lines for HTTP exchanges on a tap: a line for each request, and a line for each complete answer.
 
-Of an MCP server's exchanges the frames in them have lines of their own; one has a line itself where it holds none, or failed.
+An MCP exchange has a line only if it holds no frame or failed: its frames have lines of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
+from tui_host.capture.content_codings import CodingError, Decoder, decoder
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.json.reading import read_json
-from tui_host.capture.record import BY_THE_TAP, Head, Record, lasted
+from tui_host.capture.record import BY_THE_TAP, TAP, Head, Record, lasted
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import decode
-from tui_host.cli.tap_exchange import LOOKED_AT, Exchange
 from tui_host.cli.tap_line import ERROR, SAID, Line, begun, short
 from tui_host.infer.asking.model_exchange import Asking, asking_of
 from tui_host.infer.asking.request_reader import Hearing
@@ -26,16 +26,81 @@ from tui_host.llm.messages import Usage
 from tui_host.llm.provider_faults import fault_in
 from tui_host.settings.urls import parts_of
 
+LOOKED_AT = 16 << 10
+"""Characters to search for secrets before the beginning of a text is shown."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Exchange:
+    """An exchange in progress.
+
+    Attributes:
+        path: Path and query of the URL.
+        asking: The model exchange as far as read; None if not a model exchange, or unreadable.
+        ref: The reference shown in the exchange's lines.
+        has_line: Whether the request has a line.
+        status: 0 before the response.
+        is_the_taps: The tap itself made the answer.
+        coding: The response's content coding, if it cannot be decoded.
+        location: Target of a redirect.
+        first_ns: Time of the first byte of the response's body, None before.
+        said: The beginning of an error body, or of a body not from a model, decoded.
+    """
+
+    request: Record
+    method: str
+    path: str
+    asking: Asking | None
+    ref: str
+    has_line: bool
+    status: int = 0
+    is_the_taps: bool = False
+    kind: str = ""
+    coding: str = ""
+    location: str = ""
+    first_ns: int | None = None
+    said: bytearray = field(default_factory=bytearray)
+    _decoder: Decoder | None = None
+
+    def answered(self, head: Head) -> None:
+        """Read the response's head."""
+        self.status = head.status or 0
+        self.is_the_taps = head.value("server") == TAP
+        self.location = head.value("location") if 300 <= self.status < 400 else ""
+        self.kind = head.value("content-type").partition(";")[0]
+
+    @property
+    def is_asked_by_the_tap(self) -> bool:
+        """Whether the request came from the tap, not from its host."""
+        return (self.request.draft.head or Head()).value("user-agent") == TAP
+
+    def hear(self, record: Record) -> None:
+        """Read a piece of the response's body."""
+        self.first_ns = record.mono_ns if self.first_ns is None else self.first_ns
+        encoding = record.draft.encoding
+        try:
+            self._decoder = self._decoder or decoder(encoding)
+            if not self.coding and (self.status >= 400 or self.asking is None) and len(self.said) < LOOKED_AT:
+                plain = self._decoder.feed(record.draft.data) if encoding is not None else record.draft.data
+                self.said += plain[: LOOKED_AT - len(self.said)]
+        except CodingError:
+            self.coding = encoding or ""
+
+    def is_empty(self, ending: Ending) -> bool:
+        """Whether the response's body is empty."""
+        return not ending.size and self.first_ns is None
+
+    def is_heard(self, ending: Ending) -> bool:
+        """Whether the model's answer was read completely."""
+        return self.asking is not None and self.asking.is_readable and not self.coding and ending.kept >= ending.size
+
+
 _CALLS = 8
-"""Calls of one answer that are shown."""
+"""Most calls to show of an answer."""
 
 
 class Exchanges:
-    """All exchanges of a tap.
-
-    Args:
-        hide: Takes secrets out of what stands compressed in records, or in pieces.
-    """
+    """Makes the lines of all exchanges of a tap. `hide` removes secrets from text that was compressed or cut in the records."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
         self._hide = hide
@@ -44,7 +109,7 @@ class Exchanges:
         self._hosts: set[str] = set()
 
     def lines(self, record: Record) -> Iterator[Line]:
-        """The lines of the next record of an exchange."""
+        """Yield the lines for the next record of an exchange."""
         draft = record.draft
         name = draft.exchange or ""
         if draft.kind == "request":
@@ -53,21 +118,21 @@ class Exchanges:
             if exchange.has_line:
                 yield replace(begun(record), ref=exchange.ref, words=self._asked(exchange))
             return
-        found = self._open.get(name)
-        if found is None:
+        exchange_in_progress = self._open.get(name)
+        if exchange_in_progress is None:
             return
-        if found.asking is not None:
-            found.asking.feed(record, record.mono_ns or 0)
+        if exchange_in_progress.asking is not None:
+            exchange_in_progress.asking.feed(record, record.mono_ns or 0)
         if draft.kind == "response":
-            found.answered(draft.head or Head())
+            exchange_in_progress.answered(draft.head or Head())
         elif draft.kind == "chunk":
-            found.hear(record)
+            exchange_in_progress.hear(record)
         else:
             del self._open[name]
-            yield from self._ended(record, found, read_ending(draft.data))
+            yield from self._ended(record, exchange_in_progress, read_ending(draft.data))
 
     def carries(self, frame: Record, ref: str) -> None:
-        """A frame was found in an exchange's request, and has a line: if that fails, it leads there."""
+        """Point an exchange to the line of a frame in its request."""
         exchange = self._open.get(frame.draft.exchange or "")
         if exchange is not None and ref and frame.draft.direction == "out":
             exchange.ref = ref
@@ -112,18 +177,18 @@ class Exchanges:
         return _joined(words)
 
     def _last_message(self, asking: Asking) -> str:
-        """Who said the last message, and its beginning; of results what they are."""
+        """Format the role and beginning of the last message; for tool results, the results."""
         if not asking.messages:
             return ""
         last = asking.messages[-1]
         if last.role == "model":
             return self._quoted("model", last.text)
-        said = said_by_person(last)
-        if said:
-            return self._quoted("user", said)
+        user_text = said_by_person(last)
+        if user_text:
+            return self._quoted("user", user_text)
         names = {piece.wire_id: piece.name for message in asking.messages for piece in message.of("call")}
-        told = results_of(asking.body, asking.protocol, last)
-        results = [(piece.name or names.get(piece.wire_id, ""), piece.text) for piece in told]
+        result_pieces = results_of(asking.body, asking.protocol, last)
+        results = [(piece.name or names.get(piece.wire_id, ""), piece.text) for piece in result_pieces]
         if not results:
             return self._quoted("user", last.text)
         name, text = results[-1]
@@ -154,7 +219,7 @@ class Exchanges:
         yield replace(line, took_ns=lasted(began_ns, record.mono_ns), words=_joined(words))
 
     def _outcome(self, exchange: Exchange, ending: Ending) -> str:
-        """Status and end, and what went wrong with either."""
+        """Format status, end and error."""
         is_refused = exchange.status >= 400
         words = [ERROR if is_refused else "", str(exchange.status or "")]
         if exchange.is_the_taps:
@@ -173,7 +238,7 @@ class Exchanges:
         return " ".join(filter(None, words))
 
     def _end_of_body(self, exchange: Exchange, ending: Ending) -> str:
-        """How the body of a complete response ends."""
+        """Format how a complete response's body ends."""
         asking = exchange.asking if exchange.status < 300 else None
         if asking is None:
             fault = _fault(bytes(exchange.said))
@@ -188,37 +253,37 @@ class Exchanges:
                 return word or stop
 
     def _said(self, exchange: Exchange, *, is_broken: bool) -> Iterator[str]:
-        """What the answer says, asks for and cost; of a refusal its words."""
+        """Yield text, calls and usage of the answer; for a refusal, its message."""
         asking = exchange.asking
         if exchange.status >= 400:
-            told = asking.trouble if asking is not None and not is_broken else ""
-            yield short(self._hide(told or decode(bytes(exchange.said))))
+            trouble = asking.trouble if asking is not None and not is_broken else ""
+            yield short(self._hide(trouble or decode(bytes(exchange.said))))
             return
         if asking is None or exchange.status >= 300:
             return
         if exchange.coding:
-            yield f"its body is in {short(exchange.coding)}, which is not read here"
+            yield f"its body is coded as {short(exchange.coding)}, which cannot be read here"
             return
         if not asking.is_readable:
-            yield "its body is too large, or not in the coding that it names"
+            yield "its body is too large, or not in its declared coding"
             return
         fold = asking.fold
         if fold.failure:
             yield f"{ERROR} in the answer: {short(self._hide(fold.failure))}"
-        calls = [each.call for each in fold.calls]
+        calls = [folded.call for folded in fold.calls]
         if not calls or fold.text.strip():
             yield said_words(fold, self._hide, SAID)
         for call in calls[:_CALLS]:
             yield call_words(call.name, call.arguments, self._hide, SAID)
         if len(calls) > _CALLS:
-            yield f"and {len(calls) - _CALLS} calls more"
+            yield f"and {len(calls) - _CALLS} more calls"
         for broken in fold.malformed:
-            yield f"{ERROR} a call that cannot be read: {short(broken.reason)}"
+            yield f"{ERROR} unreadable call: {short(broken.reason)}"
         yield _tokens(fold.usage)
 
 
 def _fault(body: bytes) -> str:
-    """The words of the `error` that a JSON object has."""
+    """Return the error message in a JSON body, if any."""
     try:
         value = read_json(body)
     except ValueError:
@@ -231,8 +296,8 @@ def _fault(body: bytes) -> str:
 def _tokens(usage: Usage) -> str:
     if usage.input_total is None and usage.output_total is None:
         return ""
-    told = ("?" if count is None else f"{count:,}" for count in (usage.input_total, usage.output_total))
-    return f"{'→'.join(told)} tok"
+    counts = ("?" if count is None else f"{count:,}" for count in (usage.input_total, usage.output_total))
+    return f"{'→'.join(counts)} tok"
 
 
 def _joined(words: list[str]) -> str:
