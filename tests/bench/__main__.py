@@ -14,6 +14,7 @@ from tests.bench import (
     memory,
     model_streams,
     offering,
+    opening,
     recording,
     reopening,
     start,
@@ -39,6 +40,7 @@ BENCHES: Mapping[str, Bench] = {
     "taps-stdio": taps_stdio.run,
     "model-streams": model_streams.run,
     "offering": offering.run,
+    "opening": opening.run,
     "growth": growth.run,
 }
 

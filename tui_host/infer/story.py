@@ -15,7 +15,7 @@ from tui_host.infer.asking.injected import Injections
 from tui_host.infer.asking.model_exchange import asking_of
 from tui_host.infer.asking.request_reader import Hearing
 from tui_host.infer.asking.speakers import Own, Speaking, hosts_asking, hosts_of, own_hosts, speaking_in
-from tui_host.infer.call_joining import Joined, Joining
+from tui_host.infer.call_joining import TOLD_OTHERWISE, Joined, Joining
 from tui_host.infer.call_steps import Steps
 from tui_host.infer.call_values import Asked
 from tui_host.infer.clock_offsets import Cuts
@@ -171,7 +171,8 @@ class Story:
             for result in joined.told:
                 span = Span(exchange=result.exchange, side="request", start=result.start, end=result.end)
                 certainty = "id" if result.by_id else "value"
-                link = replace(bare, relation="told", span=span, known=certainty, words=line(result.text, _WORDS))
+                words = f"{TOLD_OTHERWISE}: {result.text}" if joined.is_told_otherwise else result.text
+                link = replace(bare, relation="told", span=span, known=certainty, words=line(words, _WORDS))
                 yield FoundLink(capture=result.capture, place=place, link=link)
 
     # Hosts.

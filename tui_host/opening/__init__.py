@@ -1,1 +1,1 @@
-"""Files that others captured, turned into records: one module or folder for each format."""
+"""Read files of other programs and turn them into records: one module or folder for each format."""

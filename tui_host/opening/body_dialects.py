@@ -1,4 +1,4 @@
-"""What a JSON value of unknown origin is, as the dialects say: a JSON-RPC frame, a request to a model, or an answer."""
+"""Recognise a JSON value of unknown origin, by asking the dialects: a JSON-RPC frame, a request to a model, or an answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
 
 
 class Body(NamedTuple):
-    """A JSON value that was sent over one of the wires.
+    """A JSON value that was sent or received.
 
     Attributes:
         kind: What it is.
@@ -27,7 +27,7 @@ class Body(NamedTuple):
 
 
 def body_of(value: JSON) -> Body | None:
-    """Recognise a value; None if it is nothing of the kind."""
+    """Recognise a value; None for anything else."""
     if is_frame(value):
         return Body("frame")
     if answer := answer_of(value):
@@ -37,10 +37,10 @@ def body_of(value: JSON) -> Body | None:
 
 
 def answer_of(value: JSON) -> Body | None:
-    """Recognise an answer, or one event of an answer; None if the value is neither."""
+    """Recognise an answer, or one event of an answer; None for anything else."""
     if isinstance(value, list):  # as Gemini streams without `alt=sse`
-        found = answer_of(value[0]) if value and isinstance(value[0], Mapping) else None
-        return found if found is not None and found.dialect == "gemini" else None
+        first = answer_of(value[0]) if value and isinstance(value[0], Mapping) else None
+        return first if first is not None and first.dialect == "gemini" else None
     if not isinstance(value, Mapping):
         return None
     for name, dialect in DIALECTS.items():
@@ -50,24 +50,24 @@ def answer_of(value: JSON) -> Body | None:
 
 
 def is_frame(value: JSON) -> bool:
-    """Whether a value is a JSON-RPC message, or a batch of them."""
+    """Whether a value is a JSON-RPC message or a batch."""
     return "jsonrpc" in mapping(value) or (isinstance(value, list) and bool(value) and "jsonrpc" in mapping(value[0]))
 
 
 def is_bare_error(value: JSON) -> bool:
-    """Whether a value is an error in one word, as Ollama answers. Anything else may write the same."""
+    """Whether a value is an error with a text only, as Ollama answers; other programs may write the same."""
     body = mapping(value)
     return len(body) == 1 and isinstance(body.get("error"), str)
 
 
 def request_dialect(value: JSON) -> str:
-    """The most likely dialect of a request's body; empty if it is no request."""
+    """The most likely dialect of a request's body; empty for any other value."""
     fits = _fits(value)
     return max(fits, key=lambda name: fits[name], default="")
 
 
 def request_dialects(value: JSON) -> frozenset[str]:
-    """All dialects in which a request's body may be written."""
+    """All possible dialects of a request's body."""
     fits = _fits(value)
     return frozenset(name for name, fit in fits.items() if fit == max(fits.values()))
 
@@ -79,7 +79,7 @@ def _fits(value: JSON) -> Mapping[str, int]:
 
 
 def history_dialect(value: JSON) -> str:
-    """The dialect of a list of messages that stands alone; empty if the value is no such list."""
+    """The dialect of a bare list of messages; empty for any other value."""
     if not are_objects(value):
         return ""
     return request_dialect({"model": "", "messages": value}) if _all_have_content(value) else ""
@@ -90,7 +90,7 @@ def _all_have_content(value: JSON) -> bool:
 
 
 def url_dialect(url: str) -> str:
-    """The dialect that an address belongs to; empty if none."""
+    """The dialect of an address; empty if none."""
     dialect = dialect_at(url)
     return "" if dialect is None else dialect.name
 
@@ -101,7 +101,7 @@ def unknown_address(dialect: str) -> str:
 
 
 def answer_with(message: Mapping[str, JSON], dialect: str) -> JSON:
-    """The answer that has this as its message; None where the message alone does not make one."""
+    """Make an answer with this message; None where the dialect needs more than a message."""
     content = message.get("content")
     match dialect:
         case "anthropic":
@@ -121,5 +121,5 @@ def answer_with(message: Mapping[str, JSON], dialect: str) -> JSON:
 
 
 def to_json(value: JSON) -> bytes:
-    """Write a value as JSON, for a body of which the file has no bytes of its own."""
+    """Write a value as JSON, for a body without bytes in the file."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""The chat of an imported session of tui-host. Record lines hold no chat, but all that was said and decided."""
+"""The chat of an imported session of tui-host, made of its records: record lines hold no chat."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_host.infer.story_chat import Telling
 
 
 class ChatFromRecords:
-    """Makes a chat of a session's records: messages as the story of a tap tells them, calls and turns as they were recorded."""
+    """Makes a chat of a session's records: messages as in the story of a tap, calls and turns as recorded."""
 
     def __init__(self) -> None:
         self._story = Story()

@@ -1,4 +1,4 @@
-"""Files that hold the messages of a conversation, as Cline's `api_conversation_history.json` does.
+"""Files with the messages of a conversation, as Cline's `api_conversation_history.json`.
 
 Each message of the model is shown as the answer to a request with the messages before it: what the file has, and nothing else.
 """
@@ -33,7 +33,7 @@ class _Message(NamedTuple):
 
 
 def exchanges_in(file: File, notes: Notes, peer: str, dialect: str) -> Iterator[TimedDraft]:
-    """The exchanges that a list of messages tells.
+    """Make exchanges of a list of messages.
 
     Args:
         file: The file with the list.
@@ -74,14 +74,14 @@ def exchanges_in(file: File, notes: Notes, peer: str, dialect: str) -> Iterator[
 
 def _message(data: bytes, start: int, end: int) -> _Message:
     value = mapping(read_value(data[start:end]))
-    told = value.get("ts")
-    milliseconds = told if isinstance(told, int | float) else 0
+    timestamp = value.get("ts")
+    milliseconds = timestamp if isinstance(timestamp, int | float) else 0
     told_ns = int(milliseconds * 10**6) if _MILLISECONDS_IN_2001 < milliseconds <= LATEST_NS / 10**6 else 0
     return _Message(start, end, value.get("role") == "assistant", told_ns)
 
 
 def _of_message(message: bytes, dialect: str) -> bytes:
-    """The part of a message that stands in an answer of a dialect."""
+    """The part of a message for an answer in a dialect."""
     if dialect != "anthropic":
         return message
     at = dict(members(message, 0))[b"content"]

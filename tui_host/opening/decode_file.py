@@ -1,4 +1,4 @@
-"""Files turned into UTF-8: unpacked where gzip packed them, decoded from UTF-16 with its mark or from GB18030."""
+"""Turn files into UTF-8: unpack gzip, decode UTF-16 with its mark and GB18030."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PIECE = 1 << 20
 
 
 def in_utf_8(file: File, notes: Notes) -> File:
-    """Unpack and decode a file, and leave out its byte order mark.
+    """Unpack and decode a file, and remove the byte order mark.
 
     A file that is no UTF-8 is read as GB18030 if that coding fits all of it (Chinese Windows, GBK included); else the wrong
     bytes stay, and what stands around them is read.
@@ -90,7 +90,7 @@ def _from_gb18030(file: File, notes: Notes) -> File:
 
 
 def _first_wrong(data: Data, size: int, coding: str) -> int:
-    """The first byte that a coding does not allow, but for a character that the end cuts; -1 if there is none."""
+    """The first byte that a coding does not allow; -1 if there is none. A character cut by the end is allowed."""
     decoder, at = codecs.getincrementaldecoder(coding)(), 0
     try:
         for piece in _pieces(data, size):

@@ -1,4 +1,4 @@
-"""The lines that a program wrote, taken out of the objects in which Docker keeps them.
+"""Take the lines that a program wrote out of Docker's JSON objects.
 
 Docker keeps an object for each line, and for a part of a line that is long. Source: Docker's documentation, JSON File logging driver.
 """
@@ -14,13 +14,15 @@ _MEMBERS = frozenset({"log", "stream", "time"})
 _ALSO = frozenset({"attrs"})
 _SIZE_LIMIT = 4 * VALUE_LIMIT
 """Bytes that are unwrapped in memory; the objects of a larger log are read as those of any logger."""
+_LINE_LIMIT = 1 << 18
+"""Bytes of the first line: Docker cuts what a program writes into parts of 16 KiB."""
 _CONTINUES = b" \t}]:\r\n"
 """So begins a line of a value over several lines, or of a stream: a time before it would stand within the value."""
 
 
 def unwrapped(file: File) -> File:
-    """The file as the program wrote it, with Docker's time before each line."""
-    if len(file.data) > _SIZE_LIMIT or _wrapped(file.data[: file.data.find(b"\n") + 1 or len(file.data)]) is None:
+    """The lines as the program wrote them, with Docker's time before each."""
+    if len(file.data) > _SIZE_LIMIT or _wrapped(file.data[: file.data.find(b"\n", 0, _LINE_LIMIT) + 1]) is None:
         return file
     lines: list[bytes] = []
     parts_by_stream: dict[str, list[bytes]] = {}
@@ -46,7 +48,7 @@ def unwrapped(file: File) -> File:
 
 
 def _wrapped(line: bytes) -> tuple[str, bytes, bytes] | None:
-    """The stream, the time and the text of such an object; None if the line is none."""
+    """The stream, the time and the text of one of Docker's objects; None for any other line."""
     if not line.startswith(b"{") or b'"log"' not in line:
         return None
     body = mapping(read_value(line, is_shallow=True))

@@ -1,4 +1,4 @@
-"""One exchange with a model, put together from what a file has of it: a request, an answer or the pieces of one."""
+"""One exchange with a model, put together from a request, an answer or pieces of an answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PIECE = 1 << 16
 
 
 class Exchange:
-    """An exchange with a model while its parts come in. Pieces of an answer that tell no time of their own become one record.
+    """An exchange with a model while its parts come in. Pieces of an answer without times of their own become one record.
 
     Args:
         notes: Gives the id.
@@ -68,8 +68,8 @@ class Exchange:
             lacks: What is unknown about it where the address is.
         """
         self.dialect = dialect
-        known = Head(method="POST", url=url, headers=((NOT_KNOWN, NO_HEADERS),))
-        yield self._begin(body, at, known if url else _unknown_head(dialect, lacks))
+        head = Head(method="POST", url=url, headers=((NOT_KNOWN, NO_HEADERS),))
+        yield self._begin(body, at, head if url else _unknown_head(dialect, lacks))
 
     def answer(
         self, data: bytes, at: Moment, *, dialect: str, form: str, lacks: str = NO_STATUS
@@ -100,7 +100,7 @@ class Exchange:
             self._pending_size += len(kept)
 
     def learn(self, part: AnswerPart | None) -> None:
-        """Take in what the piece that was added says of its answer."""
+        """Note what the last piece says of its answer."""
         if part is not None:
             self.stream = self.stream or part.stream
             self.has_begun |= part.begins

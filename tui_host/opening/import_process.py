@@ -1,4 +1,4 @@
-"""An import in a process of its own, so that the app never waits for a file.
+"""An import in a process of its own, so the app never waits for a file.
 
 The app writes one line to the standard input of this process, and closes it to end the process. The process writes lines with its
 progress to standard output, and at last one with the result.
@@ -49,7 +49,7 @@ class ImportState:
 
 
 def request_line(paths: Sequence[Path], database: Path, settings: Settings) -> bytes:
-    """The line that the process reads.
+    """Write the line for the process's standard input.
 
     Args:
         paths: The files.
@@ -68,7 +68,7 @@ def request_line(paths: Sequence[Path], database: Path, settings: Settings) -> b
 
 
 def import_state(line: bytes) -> ImportState:
-    """Read a line that the process wrote.
+    """Read a line of the process's standard output.
 
     Raises:
         TuiHostError: The import failed, with the error of `import_files`, or the process has ended.
@@ -77,16 +77,16 @@ def import_state(line: bytes) -> ImportState:
         value: JSON = json.loads(line)
     except ValueError:
         value = None
-    said = mapping(value)
-    if not said:
+    members = mapping(value)
+    if not members:
         raise TuiHostError("the process that reads it has ended", remedy="open it again")
-    if "error" in said:
-        raise _error_of(mapping(said["error"]), is_typed=said.get("is_typed") is True)
-    expected, done, records = (_number(said.get(name)) for name in ("expected", "done", "records"))
-    notices = tuple(words for words in items(said.get("notices")) if isinstance(words, str))
-    is_whole = said.get("is_whole") is True
+    if "error" in members:
+        raise _error_of(mapping(members["error"]), is_typed=members.get("is_typed") is True)
+    expected, done, records = (_number(members.get(name)) for name in ("expected", "done", "records"))
+    notices = tuple(words for words in items(members.get("notices")) if isinstance(words, str))
+    is_whole = members.get("is_whole") is True
     return ImportState(
-        expected=expected, done=done, records=records, id=_text(said.get("id")), notices=notices, is_whole=is_whole
+        expected=expected, done=done, records=records, id=_text(members.get("id")), notices=notices, is_whole=is_whole
     )
 
 

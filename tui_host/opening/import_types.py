@@ -1,4 +1,4 @@
-"""The values that all readers of foreign files share: a file, a draft with its time, the notes for a person."""
+"""Values shared by the readers of foreign files: a file, a draft with its time, notes for a person."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Notes:
-    """Ids, progress and messages of one import, shared by all its files.
+    """Ids, progress and messages of one import.
 
     Attributes:
         progress: How much has been read.
@@ -106,25 +106,25 @@ class Notes:
     _connections: Iterator[int] = field(default_factory=lambda: count(1))
 
     def leave_out(self, what: str, name: str, where: Callable[[], str] = str) -> None:
-        """Count something that is left out of the file `name`. `where` is called for the first of its kind only."""
+        """Count something left out of the file `name`. `where` is called only for the first of its kind."""
         counts = self._left_out.setdefault(name, Counter())
         if what not in counts:
             self._first_places[name, what] = where()
         counts[what] += 1
 
     def apart(self) -> Notes:
-        """Notes with the same progress and ids of exchanges, for a file that is read before it is clear how it belongs to others."""
+        """Make notes with the same progress and ids of exchanges, for a file read ahead of the decision how to use it."""
         return replace(self, messages=[], exchange_keys={}, _left_out={}, _first_places={}, _connections=count(1))
 
     def add(self, other: Notes) -> None:
-        """Take over what notes that were made apart say."""
+        """Take over the messages of notes made by `apart`."""
         self.messages += other.messages
         self._left_out |= other._left_out
         self._first_places |= other._first_places
 
     @property
     def left_out(self) -> str:
-        """What was left out, how often, and where it first stood; empty if nothing was."""
+        """Count by kind, with the first place of each, what was left out; empty if nothing was."""
         by_file = ((name, ", ".join(self._counted(name))) for name in self._left_out)
         return "; ".join(f"in {name} {words}" if self.are_several else words for name, words in by_file)
 
@@ -143,7 +143,7 @@ class Notes:
 
 
 def read_value(data: bytes, *, is_shallow: bool = False) -> JSON:
-    """Read foreign JSON. None also for what is no JSON, too large or nested too deeply.
+    """Read foreign JSON. None also for anything but JSON, and for JSON that is too large or nested too deeply.
 
     Args:
         data: The bytes. Those that are no UTF-8 are replaced.
@@ -160,16 +160,16 @@ def read_value(data: bytes, *, is_shallow: bool = False) -> JSON:
 
 
 def unreadable(file: File, what: str, where: str = "") -> TuiHostError:
-    """Make the error for a file that cannot be read, and where in the file the reason stands."""
+    """Make the error for a file that cannot be read, with the place of the reason."""
     place = f"{file.name}, {where}" if where else file.name
     return TuiHostError(what, place, "see tui-host open --help for what can be read")
 
 
 def line_of(data: Data, at: int) -> int:
     """The number of the line, from 1, in which a byte stands."""
-    number, found = 1, data.find(b"\n")
-    while 0 <= found < at:
-        number, found = number + 1, data.find(b"\n", found + 1)
+    number, end = 1, data.find(b"\n")
+    while 0 <= end < at:
+        number, end = number + 1, data.find(b"\n", end + 1)
     return number
 
 

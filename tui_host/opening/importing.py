@@ -1,4 +1,4 @@
-"""Files that others captured, imported into a store as a session: read, without their secrets, with their calls joined."""
+"""Import files of other programs as a session of the store: without their secrets, with their calls joined."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def import_files(
 
 
 def opened(path: Path, stack: ExitStack) -> File:
-    """Map a file, so that it is not held in memory, however large it is.
+    """Map a file, so that even a large one takes no memory.
 
     Raises:
         SettingsError: The file cannot be opened.
@@ -157,7 +157,7 @@ def _import_own(setup: ImportSetup, file: File) -> Imported:
 
 
 def _import_foreign(setup: ImportSetup, files: Sequence[File]) -> Imported:
-    """Import what other programs wrote as the story of one host, with its calls joined as those of taps are."""
+    """Import files of other programs as the story of one host, with calls joined as for taps."""
     reading = setup.reading
     identity = session_id(time.time_ns(), os.urandom(8))
     title = " and ".join(file.name for file in files)
@@ -175,7 +175,7 @@ def _import_foreign(setup: ImportSetup, files: Sequence[File]) -> Imported:
                 title,
                 "capture what a host says to its model, or to a server",
             )
-        _join(intake, story, is_whole=size <= JOINED_LIMIT)
+        keep_story(intake, story, is_whole=size <= JOINED_LIMIT)
         intake.notices += _off_in_words(story)
     if reading.notes.left_out:
         intake.notices.append(f"Left out: {_left_out(reading)}.")
@@ -183,7 +183,7 @@ def _import_foreign(setup: ImportSetup, files: Sequence[File]) -> Imported:
 
 
 def _in_order(reading: Reading) -> Iterator[TimedDraft]:
-    """All drafts in one order. Where a file tells no times, all files are read first: the last line may tell where the first stood."""
+    """Give all drafts in one order. If a file tells no times, read all files first: the last line may tell where the first stood."""
     if not reading.untimed:
         return reading.drafts
     size = 0
@@ -220,8 +220,8 @@ def _apart(record: Record) -> Record:
     return replace(record, draft=replace(record.draft, place=Place(session=record.capture)))
 
 
-def _join(intake: SessionIntake, story: Story, *, is_whole: bool) -> None:
-    """Keep the links, the chat and the names of hosts and models that the story found."""
+def keep_story(intake: SessionIntake, story: Story, *, is_whole: bool) -> None:
+    """Keep the links, the chat and the names of hosts and models found by the story."""
     for placed in story.links():
         draft = Draft(wire="host", kind="link", place=placed.place, data=placed.link.to_bytes())
         intake.add(replace(intake.last_record, seq=intake.last + 1, draft=draft))
@@ -232,15 +232,15 @@ def _join(intake: SessionIntake, story: Story, *, is_whole: bool) -> None:
         intake.session,
         title=": ".join(filter(None, (in_words(story.hosts), intake.session.title))),
         turns=story.talks.turns,
-        model=models_in_words([each for each in models_of(story.spoken) if each[1]]),
+        model=models_in_words([model for model in models_of(story.spoken) if model[1]]),
         protocol=in_words(protocols_of(story.spoken)),
     )
 
 
 def _off_in_words(story: Story) -> Iterator[str]:
-    """A sentence on the servers' clock, where by the times most calls were sent before they were asked for, or long after."""
-    timed = [each for each in story.joined() if each.sent and each.sent[0].mono_ns is not None]
-    off_ns = median_low([each.sent[0].at_ns - each.asked.at_ns for each in timed]) if timed else 0
+    """A sentence on the servers' clock, if by the times most calls were sent before the model asked, or long after."""
+    timed = [joined for joined in story.joined() if joined.sent and joined.sent[0].mono_ns is not None]
+    off_ns = median_low([joined.sent[0].at_ns - joined.asked.at_ns for joined in timed]) if timed else 0
     if not -DOUBTFUL_NS <= off_ns <= WAITED_NS:
         seconds, how = f"{abs(off_ns) / 1e9:,.0f} s", "earlier" if off_ns < 0 else "later"
         yield f"The servers' times are taken to be {seconds} {how} than the model's, so that the calls fit, if it was one run."

@@ -36,7 +36,7 @@ _SOURCES = ("chat", "ask", "tap", "import")
 
 
 def recognise(file: File) -> bool:
-    """Whether its first line is a session's: an object with that member, whatever else has it in its values."""
+    """Whether the first line is the line of a session."""
     end = file.data.find(b"\n", 0, _HEAD_LIMIT)
     line = file.data[: max(end, 0) or 1 << 16]
     try:
@@ -46,7 +46,7 @@ def recognise(file: File) -> bool:
 
 
 def sessions_of(file: File) -> Sequence[SessionInfo]:
-    """What the lines say that each begin a session.
+    """Read the lines that begin a session.
 
     Raises:
         TuiHostError: One says it wrongly, or in a form that this version does not know.
@@ -54,14 +54,14 @@ def sessions_of(file: File) -> Sequence[SessionInfo]:
     number, first = next(_lines(file.data), (0, b""))
     if number != 1:
         raise unreadable(file, "this session's line is broken off", "line 1")
-    found = [_session_of(file, 1, first)]
+    sessions = [_session_of(file, 1, first)]
     if file.data.find(_NEXT) >= 0:
-        found += [
+        sessions += [
             _session_of(file, number, line)
             for number, line in _lines(file.data)
             if number > 1 and line.startswith(_FIRST)
         ]
-    return found
+    return sessions
 
 
 def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
@@ -76,7 +76,7 @@ def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
 
 
 def broken_lines(file: File) -> Iterator[str]:
-    """Sentences on the lines that break off, as when a tap that wrote them was killed: they are left out."""
+    """Sentences on lines that break off, as in the log of a killed tap. Broken lines are left out."""
     if _end(file.data) < len(file.data):
         yield f"{file.name} ends within a line: it is read up to there."
     count, at = 0, file.data.find(_NEXT)
@@ -89,7 +89,7 @@ def broken_lines(file: File) -> Iterator[str]:
 
 
 class Taps:
-    """What taps recorded, as what others captured is read: all captures on one clock, what several files have of one once.
+    """Reads the logs of taps as one capture: on one clock, and records in several files only once.
 
     Args:
         notes: Gives the ids.
@@ -104,7 +104,7 @@ class Taps:
         self._read: set[tuple[str, int]] = set()
 
     def read(self, file: File) -> Iterator[TimedDraft]:
-        """What a file has.
+        """Read a file.
 
         Raises:
             TuiHostError: It is no tap's, or a line is no record; names it.
@@ -145,7 +145,7 @@ class Taps:
 
 
 def captures_of(file: File, progress: Progress) -> Sequence[str]:
-    """The captures that it has records of, in their order: those of a preamble alone last.
+    """The captures with records in the file, in order; captures with preamble records only come last.
 
     Looks at every line; of one that is written as we write them only at its ends, where what is looked for stands.
 
@@ -155,9 +155,9 @@ def captures_of(file: File, progress: Progress) -> Sequence[str]:
     own: dict[str, None] = {}
     before: dict[str, None] = {}
     for number, line in _record_lines(file, progress):
-        found = _CAPTURE.match(line)
-        if found is not None:
-            capture, is_preamble = found[1].decode(), line.rstrip().endswith(_PREAMBLE)
+        match = _CAPTURE.match(line)
+        if match is not None:
+            capture, is_preamble = match[1].decode(), line.rstrip().endswith(_PREAMBLE)
         else:
             record, is_preamble = _record_of(file, number, line, "")
             capture = record.capture
@@ -166,7 +166,7 @@ def captures_of(file: File, progress: Progress) -> Sequence[str]:
 
 
 def records(file: File, session: str, progress: Progress) -> Iterator[tuple[Record, bool]]:
-    """Its records, and whether they are of a preamble, as the session of that name has them.
+    """Read the records for the session of that name, each with whether it belongs to the preamble.
 
     Raises:
         TuiHostError: A line is no record; names it.
@@ -215,7 +215,7 @@ def _lines(data: Data) -> Iterator[tuple[int, bytes]]:
 
 
 def _end(data: Data) -> int:
-    """Where its whole lines end."""
+    """Where the last whole line ends."""
     begin = data.rfind(b"\n") + 1
     return begin if begin and _is_half(data, begin, len(data)) else len(data)
 
@@ -233,7 +233,7 @@ def _is_half(data: Data, begin: int, end: int) -> bool:
 
 
 def _check(record: Record) -> None:
-    """What the database could not keep, or could not tell apart."""
+    """Check that the database can keep a record and tell it from others."""
     place = record.draft.place
     numbers = (record.time_ns, record.mono_ns or 0, place.turn or 0, place.step or 0)
     if not _NAME.fullmatch(record.capture):

@@ -1,4 +1,4 @@
-"""Files recognised by their content, and read as one capture.
+"""Recognise files by their content, and read them as one capture.
 
 All that stands in a file is foreign: nothing in it is taken for a path or a command, and secrets are taken out where records are kept.
 """
@@ -30,7 +30,7 @@ NOTHING = (
 
 @dataclass(slots=True)
 class Reading:
-    """What files were recognised as.
+    """The result of recognising files.
 
     Attributes:
         own: The file, if it is one session in record lines of tui-host; then `drafts` is empty.
@@ -89,7 +89,7 @@ def read(files: Sequence[File], progress: Progress | None = None) -> Reading:
 
 
 def _logs(logs: Sequence[File], notes: Notes) -> Iterator[tuple[str, Iterator[TimedDraft]]]:
-    """The logs, those that belong together as one."""
+    """Read the logs, joining those that belong together."""
     pairs = tee_pairs.pairs_in(logs, notes)
     for pair in pairs:
         name = " and ".join(file.name for file in pair.files)
@@ -111,7 +111,7 @@ def _logs(logs: Sequence[File], notes: Notes) -> Iterator[tuple[str, Iterator[Ti
 def _by_time(
     sources: Sequence[tuple[str, Iterator[TimedDraft]]],
 ) -> tuple[list[Iterator[TimedDraft]], list[tuple[str, Iterator[TimedDraft]]]]:
-    """The sources whose first draft tells its time, and the others."""
+    """Separate the sources that begin with a time from the others."""
     timed: list[Iterator[TimedDraft]] = []
     untimed: list[tuple[str, Iterator[TimedDraft]]] = []
     for name, drafts in sources:
@@ -124,18 +124,18 @@ def _by_time(
 
 
 def peer_of(file: File) -> str:
-    """The name to give to a server or provider that only its file is known of."""
+    """A name for a server or provider, made of the file's name."""
     stem = re.split(r"[/\\]", file.name)[-1].rpartition(".")[0] or file.name
     return _as_peer(stem) or "log"
 
 
 def _as_peer(name: str) -> str:
-    """A foreign name as a name of a server or provider; empty if nothing is left of it."""
+    """Turn a foreign name into the name of a server or provider; empty if nothing is left."""
     return _NOT_IN_A_NAME.sub("_", name)[:40].strip("_")
 
 
 def _unknown(file: File) -> Exception:
-    """The error for a file that is nothing known: it says the first byte that is no UTF-8, else the beginning."""
+    """Make the error for a file of unknown content, at the first byte that is no UTF-8 or at the beginning."""
     if not file.data[: 1 << 16].strip():
         return unreadable(file, "there is nothing in it")
     try:

@@ -78,7 +78,7 @@ class SessionIntake:
             raise
 
     def begin(self, capture: str) -> None:
-        """Begin a capture; captures keep this order."""
+        """Begin a capture; captures keep the order of these calls."""
         self._intakes[capture] = Intake(self._store, capture, self._redactor, time.time_ns())
 
     def add(self, record: Record) -> None:
@@ -94,7 +94,7 @@ class SessionIntake:
         self._progress.records += 1
 
     def _list_early(self, first: Record, intake: Intake) -> None:
-        """List the session with its first record, for whoever waits to look at it."""
+        """List the session with its first record, so somebody can look already."""
         if not self.session.created_ns:
             self.session = replace(self.session, created_ns=first.time_ns, updated_ns=first.time_ns)
             self._is_timed = False
@@ -134,7 +134,7 @@ class SessionIntake:
         self._put(self.session)
 
     def _check_kept(self) -> None:
-        """Check that something was kept, and tell how much could not be."""
+        """Check that something was kept, and note refused records."""
         refused = sum(intake.refused_records for intake in self._intakes.values())
         if refused >= self._progress.records or self._store.sessions.get(self.session.id) is None:
             raise TuiHostError("no record of this could be kept", self.session.title, "check what the file holds")

@@ -1,4 +1,4 @@
-"""Files that hold one body: a request to a model, or an answer, whole or as a stream. The bytes stay as they are.
+"""Files with one body: a request to a model, or an answer, whole or as a stream. The bytes stay as they are.
 
 Only the empty lines of a stream are put back where whoever wrote the file lost them.
 """
@@ -34,7 +34,7 @@ _OBJECTS = re.compile(rb"\s*(?:\{|\[\s*\{)")
 
 
 class BodyFile(NamedTuple):
-    """What a file with one body holds.
+    """The content of a file with one body.
 
     Attributes:
         is_request: A request, or the `messages` of one; else an answer.
@@ -52,7 +52,7 @@ class BodyFile(NamedTuple):
 
 
 def recognise(file: File) -> BodyFile | None:
-    """What the file holds; None if it is not one body."""
+    """Recognise a file with one body; None for any other file."""
     if not 0 < len(file.data) <= VALUE_LIMIT:
         return None
     data = file.data[:]
@@ -73,21 +73,21 @@ def _of_value(value: JSON) -> BodyFile | None:
 
 
 def _of_stream(data: bytes) -> BodyFile | None:
-    """A single stream. A line that is none, or a second stream, makes the file a log."""
+    """Recognise a single stream. Any other line, or a second stream, makes the file a log."""
     form = dialect = ""
     ends = events = 0
-    for found in _LINE.finditer(data):
-        line = found[0]
+    for match in _LINE.finditer(data):
+        line = match[0]
         if not line.strip():
             continue
         form = form or ("ndjson" if line.lstrip()[:1] == b"{" else "sse")
         if form == "sse" and not _FIELD.match(line):
             return None
-        said = line if form == "ndjson" else line[5:].strip() if line.startswith(b"data:") else b""
-        if said == b"[DONE]":
+        event = line if form == "ndjson" else line[5:].strip() if line.startswith(b"data:") else b""
+        if event == b"[DONE]":
             ends += 1
-        elif said:
-            answer = answer_of(read_value(said))
+        elif event:
+            answer = answer_of(read_value(event))
             if answer is None and form == "ndjson":
                 return None
             events += 1
@@ -108,15 +108,15 @@ def _is_rest(answer: Body) -> bool:
 
 
 def read(files: Sequence[tuple[File, BodyFile]], notes: Notes, peer: str) -> Iterator[TimedDraft]:
-    """Give each request with the first answer in its dialect, in whatever order the files are named; what fits nothing alone."""
+    """Give each request with the first answer in its dialect, in whatever order the files are named; all else alone."""
     at = Moment(min(file.time_ns for file, _ in files), is_told=False)
-    answers = [each for each in files if not each[1].is_request]
+    answers = [answer for answer in files if not answer[1].is_request]
     alone: list[File] = []
     for file, body in files:
         if body.form == "messages":
             yield from exchanges_in(file, notes, peer, body.dialect)
         elif body.is_request:
-            fitting = next((each for each in answers if each[1].dialect in body.dialects), None)
+            fitting = next((answer for answer in answers if answer[1].dialect in body.dialects), None)
             exchange = Exchange(notes, peer)
             dialect = body.dialect if fitting is None else fitting[1].dialect
             yield from exchange.request(file.data[:], at, dialect=dialect)
@@ -129,8 +129,12 @@ def read(files: Sequence[tuple[File, BodyFile]], notes: Notes, peer: str) -> Ite
     for file, body in answers:
         yield from _answer(file, body, at, Exchange(notes, peer), notes)
     if alone and answers:
-        asked, said = (" and ".join(file.name for file in each) for each in (alone, [file for file, _ in answers]))
-        notes.messages.append(f"{asked} and {said} do not fit together, being of different APIs: each is shown alone.")
+        asked, answering = (
+            " and ".join(file.name for file in answer) for answer in (alone, [file for file, _ in answers])
+        )
+        notes.messages.append(
+            f"{asked} and {answering} do not fit together, being of different APIs: each is shown alone."
+        )
 
 
 def _answer(file: File, body: BodyFile, at: Moment, exchange: Exchange, notes: Notes) -> Iterator[TimedDraft]:
@@ -151,17 +155,17 @@ def _answer(file: File, body: BodyFile, at: Moment, exchange: Exchange, notes: N
 
 
 def _is_cut(piece: bytes) -> bool:
-    """Whether the last event of a stream has JSON that does not end."""
-    said = piece[piece.rfind(b"data:") + 5 :] if b"data:" in piece else piece
-    return said.lstrip()[:1] == b"{" and read_value(said.strip()) is None
+    """Whether the JSON of a stream's last event breaks off."""
+    event = piece[piece.rfind(b"data:") + 5 :] if b"data:" in piece else piece
+    return event.lstrip()[:1] == b"{" and read_value(event.strip()) is None
 
 
 def _pieces(data: bytes, form: str) -> Iterator[bytes]:
     """A stream cut behind each event, or each line; all else whole."""
     end = {"sse": _EVENT_END, "ndjson": _LINE_END}.get(form)
     at = 0
-    for found in end.finditer(data) if end is not None else ():
-        yield data[at : found.end()]
-        at = found.end()
+    for match in end.finditer(data) if end is not None else ():
+        yield data[at : match.end()]
+        at = match.end()
     if at < len(data) or not data:
         yield data[at:]

@@ -1,4 +1,4 @@
-"""Files without times, merged into the order of the others by what belongs together.
+"""Merge files without times into the order of the others, by the calls that belong together.
 
 A call in one file was asked for in another before it was sent, and its result was told after it came. No time is made up: a record
 without a time gets a place in the order only.
@@ -16,7 +16,7 @@ from tui_host.opening.import_types import Moment, TimedDraft
 def interleaved(
     timed: Sequence[TimedDraft], untimed: Sequence[tuple[str, Sequence[TimedDraft]]]
 ) -> tuple[Sequence[TimedDraft], Sequence[str]]:
-    """Merge files into one order; give the names of those whose place nothing tells, which stand behind the others.
+    """Merge files into one order, and give the names of files with no known place; these stand at the end.
 
     Args:
         timed: The drafts of the files that tell times.
@@ -72,7 +72,7 @@ def _places(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> Sequence
 
 
 def _limits(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> tuple[dict[int, int], dict[int, int]]:
-    """By the index of a draft in `file`: the index in `order` that it stands behind, and the one that it stands before."""
+    """By the index of a draft in `file`: the index in `order` to stand behind, and the index to stand before."""
     is_first = _asks(order) or not _asks(file)  # the requests to a model come first
     lists = (order, file) if is_first else (file, order)
     story = Story()

@@ -55,7 +55,7 @@ SOCKETS = "WebSocket conversations"
 
 
 def recognise(file: File) -> bool:
-    """Whether a file is an archive: an object with `log` among its first members."""
+    """Whether a file is an archive: an object with `log` among the first members."""
     data = file.data
     at = after_space(data, 0)
     if data[at : at + 1] != b"{":
@@ -103,7 +103,7 @@ def _rounded_ns(timed: TimedDraft) -> int:
 
 
 def _no_later(timed: TimedDraft, next_start: Moment) -> TimedDraft:
-    """A draft that came before the next exchange began, however its time was rounded."""
+    """Move a draft to the start of the next exchange if rounding put it later."""
     return timed if timed.at.ns <= next_start.ns else timed._replace(at=next_start)
 
 
@@ -134,14 +134,14 @@ class _Entries:
         self._connections: dict[str, tuple[str, Correlator]] = {}
 
     def drafts(self, entry: Mapping[str, JSON], started: Moment) -> list[TimedDraft]:
-        """The drafts of an entry; none if its exchange is neither with a model nor with an MCP server."""
+        """Make the drafts of an entry; none if the exchange is neither with a model nor with an MCP server."""
         if entry.get("_webSocketMessages"):
             self._notes.leave_out(SOCKETS, self._name)
             return []
         request, response = mapping(entry.get("request")), mapping(entry.get("response"))
         url, method = text_of(request.get("url")), text_of(request.get("method")).upper()
         sent, events = body_sent(request), events_came(entry)
-        came = b"".join(each.data for each in events) or body_came(response, counts_text=self._counts_text)
+        came = b"".join(event.data for event in events) or body_came(response, counts_text=self._counts_text)
         if self._is_mcp(method, url, sent, came):  # first: servers take messages at `/messages`, as a model does
             connection, correlator = self._connection(url, sent)
             draft = Draft(wire="mcp", kind="request", peer=_peer(url), connection=connection)
@@ -214,28 +214,28 @@ class _Entries:
 
 
 def _lacking(entry: Mapping[str, JSON], pieces: Sequence[Event]) -> Sequence[tuple[str, str]]:
-    """The header that says what of an answer is not in the archive."""
+    """The header that says what is missing of an answer."""
     if events_came(entry):
         return ((NOT_KNOWN, NO_STREAM),)
-    is_changed = any(is_put_back(mapping(entry.get("response")), each.data) for each in pieces)
+    is_changed = any(is_put_back(mapping(entry.get("response")), piece.data) for piece in pieces)
     return ((NOT_KNOWN, NO_BYTES),) if is_changed else ()
 
 
 def _came_at(event: Event, last: Moment, end: Moment) -> Moment:
-    """When an event came: the time that it tells, but not before the event before it; without a time, the end of the answer."""
+    """The time of an event, but not before the last event; the end of the answer if the event tells no time."""
     return Moment(max(event.ns, last.ns)) if event.ns else max(last, end, key=lambda at: at.ns)
 
 
 def _ending(response: Mapping[str, JSON], pieces: Sequence[Event], status: int) -> Ending:
     if not status:
         return Ending(reason="failed", error=text_of(response.get("_error")) or "no response came")
-    told = mapping(response.get("content")).get("size")
+    told_size = mapping(response.get("content")).get("size")
     body = pieces[0].data if len(pieces) == 1 else b"".join(piece.data for piece in pieces)
     came = len(body)
-    size = came if is_text_counted(response, body) else max(came, _size(told))
+    size = came if is_text_counted(response, body) else max(came, _size(told_size))
     if "event-stream" in content_type(response):
-        told = None  # browsers tell 0 of one that they have not kept
-    is_missing = status not in _BODILESS and not came and is_left_out(response, "content", told)
+        told_size = None  # browsers tell 0 of one that they have not kept
+    is_missing = status not in _BODILESS and not came and is_left_out(response, "content", told_size)
     return Ending(reason=MISSING if is_missing else "complete", size=size, kept=min(came, BODY_LIMIT))
 
 
@@ -259,13 +259,13 @@ def _times(entry: Mapping[str, JSON], started: Moment, before: Sequence[str]) ->
 
 
 def _ns(milliseconds: JSON) -> int:
-    found = number_of(milliseconds)
-    return int(found * 1e6) if 0 < found < _YEAR_NS / 1e6 else 0
+    number = number_of(milliseconds)
+    return int(number * 1e6) if 0 < number < _YEAR_NS / 1e6 else 0
 
 
 def _size(value: JSON) -> int:
-    found = number_of(value)
-    return int(found) if 0 < found < 1 << 62 else 0
+    number = number_of(value)
+    return int(number) if 0 < number < 1 << 62 else 0
 
 
 def _endpoint(url: str) -> str:
@@ -273,6 +273,6 @@ def _endpoint(url: str) -> str:
 
 
 def _peer(url: str) -> str:
-    """The name of the other side: the preset whose service it is, else the host of the address."""
+    """The name of the other side: the preset for the service, else the host of the address."""
     place = parts_of(url).netloc.rpartition("@")[2]
     return service_at(url) or place[:_NAME] or "unknown"

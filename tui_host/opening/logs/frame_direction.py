@@ -1,4 +1,4 @@
-"""Which way a JSON-RPC message of a log went: its method or result tells, else the words before it, whose meaning the log itself teaches.
+"""The direction of a JSON-RPC message in a log, from its method or result, else from the words before, which the log itself explains.
 
 `IN` means «to the server» to who writes in front of a server, and «from it» to who writes in a host. Messages that only one side can send
 tell from which side a log is written.
@@ -69,14 +69,14 @@ _CLEAR = 2
 
 
 class _Meaning(NamedTuple):
-    """What words mostly mean: a direction, None for none; and whether they name the sender or the receiver."""
+    """The usual meaning of words: a direction or None, and whether they name the sender or the receiver."""
 
     direction: Direction | None
     is_named: bool
 
 
 class FrameDirections:
-    """Tells the direction of each message of a log, and learns from those that can go one way only.
+    """Tells the direction of each message of a log, and learns from messages with only one possible direction.
 
     Args:
         only: The direction of all messages, where it is known.
@@ -101,7 +101,7 @@ class FrameDirections:
             return self._only
         word = _without_numbers(before)
         usual = _usual_meaning(word)
-        said, is_sure = self._meaning(word, usual) if word else (None, False)
+        meaning, is_sure = self._meaning(word, usual) if word else (None, False)
         certain = certain_direction(method, value)
         if not method and ((is_sure and usual.is_named) or (not word and len(asked) == 1)):
             certain = None  # a named side, or the only open request, says more than the members of a result
@@ -109,8 +109,8 @@ class FrameDirections:
             self._learn(word, usual, certain)
             return certain
         if method == _MOSTLY_OF_SERVERS:
-            return said if said and is_sure else "in"
-        return opposite(asked[0]) if asked and not is_sure else said
+            return meaning if meaning and is_sure else "in"
+        return opposite(asked[0]) if asked and not is_sure else meaning
 
     def _learn(self, word: str, usual: _Meaning, direction: Direction) -> None:
         if usual.direction is not None:
@@ -119,7 +119,7 @@ class FrameDirections:
             self._learned.setdefault(word, set()).add(direction)
 
     def _meaning(self, word: str, usual: _Meaning) -> tuple[Direction | None, bool]:
-        """The direction that words mean here, and whether nothing spoke against it."""
+        """The direction that words mean in this log, and whether nothing spoke against the meaning."""
         if usual.direction is None:
             return self._learned_meaning(word)
         straight, turned = self._as_usual[usual.is_named], self._turned[usual.is_named]
@@ -130,24 +130,24 @@ class FrameDirections:
         return (opposite(usual.direction), not straight) if turned >= _CLEAR * straight else (None, False)
 
     def _learned_meaning(self, word: str) -> tuple[Direction | None, bool]:
-        """The same of words without a usual meaning: only where such words tell both directions apart, each time."""
+        """The direction of words without a usual meaning: known only if these never contradicted each other."""
         directions = self._learned.get(word)
-        if directions is None or any(len(each) > 1 for each in self._learned.values()):
+        if directions is None or any(len(learned) > 1 for learned in self._learned.values()):
             return None, False
-        if all(directions == each for each in self._learned.values()):
+        if all(directions == learned for learned in self._learned.values()):
             return None, False
         return next(iter(directions)), True
 
 
 def method_direction(method: str) -> Direction | None:
-    """The only direction that a request or notification can go; None if both can send it."""
+    """The only possible direction of a request or notification; None if both sides can send it."""
     if _OF_CLIENTS.match(method):
         return "out"
     return "in" if _OF_SERVERS.match(method) else None
 
 
 def answered_method(result: JSON) -> str:
-    """The method that a result answers, where its members tell; else empty."""
+    """The method that a result answers, if the members tell; else empty."""
     members = mapping(result)
     for name, method in _RESULTS.items():
         if name in members:
@@ -158,7 +158,7 @@ def answered_method(result: JSON) -> str:
 
 
 def certain_direction(method: str, value: JSON) -> Direction | None:
-    """The only direction that a message can go, whatever stands before it; None if it may go both ways."""
+    """The only possible direction of a message, whatever the words before; None if both are possible."""
     if method:
         return method_direction(method)
     asked = method_direction(answered_method(mapping(value).get("result")))
@@ -177,7 +177,7 @@ def tells_direction(words: str) -> bool:
 
 @lru_cache(maxsize=1 << 8)
 def _without_numbers(before: str) -> str:
-    """The words before a message without times, numbers and the name of the server: the same before all that went one way."""
+    """The words before a message without times, numbers and the server's name."""
     return " ".join(_NUMBERS.sub("", NAMED.sub(r"\1", TIME.sub("", before))).lower().split())
 
 

@@ -1,4 +1,4 @@
-"""Requests in one log and their answers in another, joined by an id that both carry."""
+"""Requests in one log and answers in another, joined by an id in both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_host.opening.logs.log_reader import read_log
 
 
 class Half(NamedTuple):
-    """One of the two files, with what it holds of each exchange, in order."""
+    """One of the two files, with the drafts of each exchange, in order."""
 
     file: File
     exchanges: list[list[TimedDraft]]
@@ -23,26 +23,26 @@ class Half(NamedTuple):
 
 
 def halves_in(files: Sequence[File], notes: Notes) -> tuple[Half, Half] | None:
-    """The log with nothing but requests and the one with nothing but answers, among several files; None without both."""
+    """Find the log with only requests and the log with only answers; None without both."""
     if len(files) < 2:
         return None
     halves = [half for file in files if (half := _half_of(file, notes)) is not None]
     asked = [half for half in halves if half.is_asked]
-    said = [half for half in halves if not half.is_asked]
-    if len(asked) != 1 or len(said) != 1:
+    answering = [half for half in halves if not half.is_asked]
+    if len(asked) != 1 or len(answering) != 1:
         return None
-    shared = set(filter(None, asked[0].keys)) & set(said[0].keys)
+    shared = set(filter(None, asked[0].keys)) & set(answering[0].keys)
     if shared:
-        return asked[0], said[0]
+        return asked[0], answering[0]
     notes.messages.append(
-        f"{asked[0].file.name} has requests and {said[0].file.name} has answers, but no id of a request stands in both: each is"
+        f"{asked[0].file.name} has requests and {answering[0].file.name} has answers, but no id of a request stands in both: each is"
         " shown alone. Log an id (request_id) with both."
     )
     return None
 
 
 def joined(asked: Half, said: Half, notes: Notes) -> Iterator[TimedDraft]:
-    """Both as one: each answer with the request of its id."""
+    """Merge both files: each answer with the request of the same id."""
     notes.add(asked.notes)
     notes.add(said.notes)
     is_unique = Counter(key for key in asked.keys if key), Counter(key for key in said.keys if key)
@@ -50,17 +50,17 @@ def joined(asked: Half, said: Half, notes: Notes) -> Iterator[TimedDraft]:
     parts: list[tuple[int, int, TimedDraft]] = []
     for number, (key, drafts) in enumerate(zip(asked.keys, asked.exchanges, strict=True)):
         answer = said.exchanges[answers[key]] if key in answers else None
-        parts += ((each.at.ns, number, each) for each in (drafts if answer is None else _both(drafts, answer)))
+        parts += ((draft.at.ns, number, draft) for draft in (drafts if answer is None else _both(drafts, answer)))
     taken = {number for key, number in answers.items() if key}
     alone = [drafts for number, drafts in enumerate(said.exchanges) if number not in taken]
-    parts += ((each.at.ns, len(asked.keys), each) for drafts in alone for each in drafts)
+    parts += ((draft.at.ns, len(asked.keys), draft) for drafts in alone for draft in drafts)
     if alone:
         what = "1 answer" if len(alone) == 1 else f"{len(alone):,} answers"
         notes.messages.append(
             f"{said.file.name} has {what} of which {asked.file.name} has no request of the same id: shown alone."
         )
-    is_timed = all(each.at.is_told for drafts in (*asked.exchanges, *said.exchanges) for each in drafts[:1])
-    yield from (each for _, _, each in (sorted(parts, key=lambda part: part[:2]) if is_timed else parts))
+    is_timed = all(draft.at.is_told for drafts in (*asked.exchanges, *said.exchanges) for draft in drafts[:1])
+    yield from (draft for _, _, draft in (sorted(parts, key=lambda part: part[:2]) if is_timed else parts))
 
 
 def _half_of(file: File, notes: Notes) -> Half | None:
@@ -85,7 +85,7 @@ def _half_of(file: File, notes: Notes) -> Half | None:
 
 
 def _both(asked: Sequence[TimedDraft], said: Sequence[TimedDraft]) -> Iterator[TimedDraft]:
-    """A request with its answer, which is of the same exchange, and never before the request."""
+    """A request with its answer, as one exchange, and no draft before the request."""
     request = asked[0]
     answer_head, head = said[0].draft.head, request.draft.head
     if head is not None and answer_head is not None and head.method is None:  # the answer shows the dialect for certain

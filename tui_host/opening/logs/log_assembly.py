@@ -1,4 +1,4 @@
-"""The exchanges of one log, put together in the order of its lines.
+"""Put the exchanges of one log together in the order of its lines.
 
 An answer belongs to the request that its id names, else to the only request that waits for one. Where several wait and no id tells whose
 an answer is, it is held back until the next request: if one answer came, it is the last request's; else each stands alone, and a person
@@ -49,12 +49,12 @@ class AnswerPiece(NamedTuple):
 
     @property
     def begins(self) -> bool:
-        """Whether it is the first piece of an answer for certain."""
+        """Whether the piece is certainly the first of an answer."""
         return self.form == "json" or (self.part is not None and self.part.begins)
 
     @property
     def is_rest(self) -> bool:
-        """Whether it may follow the end of a message: it adds nothing to one."""
+        """Whether the piece may follow the end of a message, since it adds no content."""
         return self.form != "json" and (self.part is None or self.part.is_empty)
 
 
@@ -87,14 +87,14 @@ class LogAssembly:
         self._first_mixed = -1
 
     def open_exchange(self, key: str) -> Exchange | None:
-        """The exchange to which an answer with this key may go; None if nothing is open."""
+        """The exchange that would get an answer with this key; None if nothing is open."""
         by_key = self._by_key.get(key) if key else None
         if by_key is not None and not by_key.is_over:
             return by_key
         return next(iter(self._waiting[-1:] or self._without_request[-1:]), None)
 
     def add_other(self, draft: TimedDraft) -> None:
-        """Give something that is of no exchange, in its place among these."""
+        """Add a draft of no exchange, in order."""
         if self._held:
             self._held.append(draft)
         else:
@@ -130,7 +130,7 @@ class LogAssembly:
             self._add(self._single_waiting(piece) or self._new_without_request(piece.key), piece)
 
     def finish(self) -> None:
-        """End what is open at the end of the log, and tell what was doubtful."""
+        """End all open exchanges at the end of the log, and note doubtful answers."""
         self._resolve()
         for exchange in [*self._waiting, *self._without_request]:
             self._finish(exchange)
@@ -154,10 +154,10 @@ class LogAssembly:
             del self._by_key[next(iter(self._by_key))]
 
     def _single_waiting(self, piece: AnswerPiece) -> Exchange | None:
-        """The open exchange that a piece is of, where no more than one request waits; None if it begins another."""
+        """The open exchange for a piece if at most one request waits; None if the piece begins a new answer."""
         stream = _name(piece)
         if not self._waiting and (stream or piece.key):
-            own = (each for each in self._without_request if stream == each.stream and piece.key == each.key)
+            own = (alone for alone in self._without_request if stream == alone.stream and piece.key == alone.key)
             if (exchange := next(own, None)) is not None and not (exchange.is_finished and not piece.is_rest):
                 return exchange
         exchange = next(iter(self._waiting or self._without_request[-1:]), None)
@@ -195,29 +195,31 @@ class LogAssembly:
     def _finish(self, exchange: Exchange) -> None:
         self._flush()
         self._drafts += exchange.finish()
-        self._waiting = [each for each in self._waiting if each is not exchange]
-        self._without_request = [each for each in self._without_request if each is not exchange]
+        self._waiting = [other_exchange for other_exchange in self._waiting if other_exchange is not exchange]
+        self._without_request = [
+            other_exchange for other_exchange in self._without_request if other_exchange is not exchange
+        ]
 
     def _flush(self) -> None:
         if self._last is not None:
             self._drafts += self._last.flush()
 
     def _resolve(self) -> None:
-        """Give each answer that was held back to the request that it is to, as far as that is beyond doubt."""
+        """Give each held answer to its request, as far as the request is beyond doubt."""
         held, self._held, self._held_size = self._held, [], 0
-        pieces = [each for each in held if isinstance(each, AnswerPiece)]
+        pieces = [item for item in held if isinstance(item, AnswerPiece)]
         if not pieces:
             return
         streams = _streams_of(pieces)
         waiting = self._waiting
         owners: dict[int, Exchange] = {}
         for number, stream in enumerate(streams):
-            owner = next((each for each in waiting if _goes_on(each, stream)), None)
+            owner = next((item for item in waiting if _goes_on(item, stream)), None)
             if owner is not None:
                 owners[number] = owner
         rest = [number for number in range(len(streams)) if number not in owners]
         if len(rest) == 1:
-            free = [each for each in waiting if each not in owners.values()]
+            free = [item for item in waiting if item not in owners.values()]
             if free:
                 owners[rest.pop()] = free[-1]
         are_apart = all(streams[number][0].form == "json" or _name(streams[number][0]) for number in rest)
@@ -227,12 +229,12 @@ class LogAssembly:
         if not are_apart and self._first_mixed < 0:
             self._first_mixed = streams[rest[0]][0].place
         number_of = {id(piece): number for number, stream in enumerate(streams) for piece in stream}
-        for each in held:
-            if not isinstance(each, AnswerPiece):
+        for item in held:
+            if not isinstance(item, AnswerPiece):
                 self._flush()
-                self._drafts.append(each)
-            elif (owner := owners.get(number_of[id(each)])) is not None and not owner.is_over:
-                self._add(owner, each)
+                self._drafts.append(item)
+            elif (owner := owners.get(number_of[id(item)])) is not None and not owner.is_over:
+                self._add(owner, item)
         for exchange in [*waiting, *owners.values()]:
             self._finish(exchange)
 
@@ -242,7 +244,7 @@ def _name(piece: AnswerPiece) -> str:
 
 
 def _goes_on(exchange: Exchange, stream: Sequence[AnswerPiece]) -> bool:
-    """Whether a stream is the rest of an answer that has begun before another request was sent."""
+    """Whether a stream continues an answer that began before the latest request."""
     if not exchange.is_answered or exchange.is_finished:
         return False
     return (bool(exchange.stream) and _name(stream[0]) == exchange.stream) or (

@@ -1,4 +1,4 @@
-"""The lines of a log, each with the JSON value that begins in it. A file of any size is read one line at a time, and once."""
+"""The lines of a log, each with the JSON value in it. A file of any size is read once, line by line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONG_NUMBERS = json.JSONDecoder(parse_int=integer, strict=False)
 
 
 class Line(NamedTuple):
-    """A line, or one value of a line that has several.
+    """A line, or one of several values in a line.
 
     Attributes:
         at: Where the line begins in the file.
@@ -45,7 +45,7 @@ class Line(NamedTuple):
 
 
 class LogLines:
-    """The lines of a log, one after the other.
+    """The lines of a log, in order.
 
     Attributes:
         at: The first byte after the line that was given last.
@@ -64,19 +64,21 @@ class LogLines:
             end = size if end < 0 else end
             self.at = end + 1
             line = data[begin : min(end, begin + VALUE_LIMIT)]
+            if line.isspace() or not line:
+                continue
             if line.find(b"{", 0, PREFIX_LIMIT) < 0:
                 yield Line(begin, _text(line[:_TEXT_LIMIT].rstrip(b"\r")))
             else:
                 yield from self._values(begin, line)
 
     def _values(self, begin: int, line: bytes) -> Iterator[Line]:
-        """The values of a line; the line as text if there is none."""
+        """Give the values of a line; the line as text if it has none."""
         at, count = 0, 0
         while (brace := line.find(b"{", at, at + PREFIX_LIMIT)) >= 0:
-            found = self._first_value(begin, line, at, brace)
-            if found is None:
+            place = self._first_value(begin, line, at, brace)
+            if place is None:
                 break
-            value, start, end = found
+            value, start, end = place
             if end > len(line):  # over several lines
                 self.at = max(self.at, begin + end)
                 yield Line(begin, _text(line[at:start]), self._data[begin + start : begin + end], value, count > 0)
@@ -89,12 +91,12 @@ class LogLines:
             yield Line(begin, _text(line[at : at + _TEXT_LIMIT].rstrip(b"\r")))
 
     def _first_value(self, begin: int, line: bytes, at: int, brace: int) -> tuple[JSON, int, int] | None:
-        """The first object or list of objects from a brace on, where it begins and where it ends."""
+        """Find the first object or list of objects from a brace on: value, start and end."""
         for _ in range(_BRACES):
             start = brace - 1 if brace > at and line[brace - 1 : brace] == b"[" else brace
             for first in (start, brace) if start < brace else (brace,):
-                if found := _value_in(line, first):
-                    return found[0], first, found[1]
+                if value_and_end := _value_in(line, first):
+                    return value_and_end[0], first, value_and_end[1]
             if line[brace:].rstrip() in {b"{", b"[{"} and (several := self._over_lines(begin + start)):
                 return several[0], start, several[1] - begin
             if (brace := line.find(b"{", brace + 1, at + PREFIX_LIMIT)) < 0:
@@ -102,7 +104,7 @@ class LogLines:
         return None
 
     def _over_lines(self, at: int) -> tuple[JSON, int] | None:
-        """The value that begins at the end of a line, as it is written for people, and where it ends."""
+        """Read the pretty-printed value that begins at the end of a line, and find its end."""
         if not self._tries:
             return None
         piece = self._data[at : at + SEVERAL_LINES_LIMIT]
@@ -115,7 +117,7 @@ class LogLines:
 
 
 def _value_in(line: bytes, at: int) -> tuple[JSON, int] | None:
-    """The object or list of objects that begins there, and where it ends."""
+    """Read the object or list of objects at a place, and find its end."""
     try:
         text = line[at:].decode()
     except UnicodeDecodeError:
@@ -131,16 +133,16 @@ def _value_in(line: bytes, at: int) -> tuple[JSON, int] | None:
 
 def _decoded(text: str) -> tuple[JSON, int]:
     try:
-        found: tuple[JSON, int] = _DECODER.raw_decode(text)
+        value_and_end: tuple[JSON, int] = _DECODER.raw_decode(text)
     except json.JSONDecodeError:
         raise
     except ValueError:  # an integer with more digits than Python computes with
-        found = _LONG_NUMBERS.raw_decode(text)
-    return found
+        value_and_end = _LONG_NUMBERS.raw_decode(text)
+    return value_and_end
 
 
 def _undecodable(line: bytes, at: int) -> tuple[JSON, int] | None:
-    """The same for a line with bytes that are no UTF-8."""
+    """Do the same for a line with bytes that are no UTF-8."""
     with suppress(BrokenError):
         end = value_end(line, at)
         value = read_value(line[at:end], is_shallow=True)

@@ -1,4 +1,4 @@
-"""Logs of proxies, loggers and hosts: what of each line was on a wire, and what the words around it tell.
+"""Read the logs of proxies, loggers and hosts: the wire data in each line, and the words around.
 
 Request lines and `data:` lines, JSON-RPC messages with or without a prefix and a direction, or an object of a logger for each message.
 """
@@ -88,7 +88,7 @@ class _LogReader:
         self._spoken: str | None = None
 
     def drafts(self) -> Iterator[TimedDraft]:
-        """All drafts. The first ones have the first time that the log tells, if that stands behind them."""
+        """Read all drafts. The drafts before the first time in the log get that time."""
         lines = LogLines(self._file.data)
         progress = self._notes.progress
         progress.expected += len(self._file.data)
@@ -136,7 +136,7 @@ class _LogReader:
             self._notes.leave_out(OTHERS, self._file.name, lambda: place_of(self._file, line.at))
 
     def _line(self, line: Line, outer: Context | None) -> bool:
-        """Take a line of the log, or of a text in one of its objects; say whether anything in it is known."""
+        """Take a line of the log, or of a text in an object; say whether anything in the line is known."""
         before = line.before
         if line.value is None:
             return self._words(before, outer)
@@ -173,23 +173,23 @@ class _LogReader:
             return True
         if _IS_STDERR.search(data) and self._stderr_of(value, context):
             return True
-        found = wire_data_in(value, context)
-        self._all(found)
-        return bool(found) or self._texts(data, value, context)
+        wire_data = wire_data_in(value, context)
+        self._all(wire_data)
+        return bool(wire_data) or self._texts(data, value, context)
 
     def _all(self, found: Sequence[WireData]) -> None:
-        """Take what an object holds."""
-        for each in found:
-            if each.kind == "text":
-                self._path = each.context.path
-                part = each.part
-                closes = part is not None and part.ends and b"[DONE]" in each.data
+        """Take the content of an object."""
+        for wire_data in found:
+            if wire_data.kind == "text":
+                self._path = wire_data.context.path
+                part = wire_data.part
+                closes = part is not None and part.ends and b"[DONE]" in wire_data.data
                 name, self._event_name = self._event_name, b""
-                data = name + each.data if each.data.startswith(b"data:") else each.data
-                self._answer(data, each.context, each.dialect, "sse", part=part, closes=closes)
+                data = name + wire_data.data if wire_data.data.startswith(b"data:") else wire_data.data
+                self._answer(data, wire_data.context, wire_data.dialect, "sse", part=part, closes=closes)
             else:
-                body = Body(each.kind, each.dialect, each.part)
-                self._body(each.data, each.value, body, each.context, is_message=each.is_message)
+                body = Body(wire_data.kind, wire_data.dialect, wire_data.part)
+                self._body(wire_data.data, wire_data.value, body, wire_data.context, is_message=wire_data.is_message)
 
     def _body(
         self,
@@ -201,7 +201,7 @@ class _LogReader:
         is_event: bool = False,
         is_message: bool = False,
     ) -> None:
-        """Take something that was on a wire itself."""
+        """Take a frame, a request or an answer."""
         part = body.part
         if body.kind == "frame":
             at = self._clock.at(context.words)
@@ -223,7 +223,7 @@ class _LogReader:
             self._answer(data + b"\n", context, body.dialect, "json", part=part, closes=True, lacks=lacks)
 
     def _likely_dialect(self, value: JSON, dialect: str) -> str:
-        """The dialect of a request: of several possible ones, that of the first answer that follows in the log."""
+        """The dialect of a request; if several are possible, the dialect of the first answer that follows."""
         possible = request_dialects(value)
         if len(possible) > 1:
             if self._spoken is None:
@@ -252,7 +252,7 @@ class _LogReader:
         self._exchanges.add_answer(piece)
 
     def _words(self, text: str, outer: Context | None) -> bool:
-        """Take a line without JSON; say whether it means anything."""
+        """Take a line without JSON; say whether the line means anything."""
         words = text[:300]
         self._clock.hear(words if outer is None else _joined_words(outer.words, words))
         self._label = words if words.rstrip().endswith((":", "：")) else ""
@@ -283,7 +283,7 @@ class _LogReader:
         return bool(self._label) or not text.strip(_BRACKETS)
 
     def _stream_piece(self, data: bytes, value: JSON, context: Context) -> bool:
-        """Take the next piece of a stream that was cut anywhere, out of the object in which a logger keeps it; say if there is one."""
+        """Take the next piece of a stream that was cut anywhere, out of a logger's object; False without a piece."""
         exchange = self._exchanges.open_exchange(context.key)
         item: JSON = value
         for name in self._path:
@@ -302,13 +302,15 @@ class _LogReader:
         return False
 
     def _texts(self, data: bytes, value: JSON, context: Context) -> bool:
-        """Take the texts in an object of a logger: each is a line as others write it alone. Say whether one means anything."""
+        """Take each text in a logger's object as a line; say whether one means anything."""
         if self._nested == _NESTED_LIMIT or _HOLDS_JSON.search(data) is None:
             return False
         self._nested += 1
         taken: list[str] = []
         for near, text in texts_in(value, context):
-            if any(text.rstrip().endswith(other) or other.endswith(text.rstrip()) for other in taken[:4]):
+            if any(
+                text.rstrip().endswith(taken_text) or taken_text.endswith(text.rstrip()) for taken_text in taken[:4]
+            ):
                 continue  # Loguru has the message, and the line at whose end it stands
             lines = LogLines(text.encode("utf-8", "surrogatepass"))
             if sum([self._line(line, near) for line in lines]):
@@ -317,8 +319,8 @@ class _LogReader:
         return bool(taken)
 
     def _stderr_of(self, value: JSON, context: Context) -> bool:
-        """Take the lines of standard error that an object holds; say whether there are any."""
-        texts = [each for each in texts_in(value, context, 1) if each[0].path[-1] in _STDERR_TEXTS]
+        """Take the lines of standard error in an object; False if there are none."""
+        texts = [text_in for text_in in texts_in(value, context, 1) if text_in[0].path[-1] in _STDERR_TEXTS]
         for near, text in texts[:1]:
             at = self._clock.at(near.words)
             for line in text.rstrip("\r\n").split("\n"):
@@ -328,26 +330,33 @@ class _LogReader:
 
 
 def _first_answer_dialect(data: bytes) -> str:
-    """The dialect of the first answer in a piece of a log; empty if it has none."""
+    """The dialect of the first answer in a piece of a log; empty without an answer."""
     for line in LogLines(data):
         body = body_of(line.value)
         if body is not None and body.kind == "answer":
             return body.dialect
         held = wire_data_in(line.value, Context("")) if isinstance(line.value, Mapping) and body is None else ()
-        if answer := next((each for each in held if each.dialect and each.kind in {"answer", "text"}), None):
+        if answer := next(
+            (
+                data_in_object
+                for data_in_object in held
+                if data_in_object.dialect and data_in_object.kind in {"answer", "text"}
+            ),
+            None,
+        ):
             return answer.dialect
     return ""
 
 
 def _address_in(words: str) -> str:
-    """The address of a model that words tell; empty if there is none."""
+    """The address of a model in words; empty if there is none."""
     if "/" not in words:
         return ""
-    return next((found[0] for found in _ADDRESS.finditer(words) if url_dialect(found[0])), "")
+    return next((match[0] for match in _ADDRESS.finditer(words) if url_dialect(match[0])), "")
 
 
 def _joined_words(around: str, own: str) -> str:
-    """The words of a line in an object's text, with those of the object where the line tells no time or no direction."""
+    """The words of a line in an object's text, with the object's words for a missing time or direction."""
     own_time = TIME.search(own)
     if tells_direction(own):
         time = None if own_time else TIME.search(around)

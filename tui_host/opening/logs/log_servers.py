@@ -1,4 +1,4 @@
-"""The frames of a log: the server that each is of, and its direction."""
+"""The frames of a log, each with its server and direction."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Server:
             del self.open_requests[next(iter(self.open_requests))]
 
     def asked(self, identity: str) -> Sequence[Direction]:
-        """The directions of the open requests with this id, the latest first."""
+        """The directions of the open requests with an id, the latest first."""
         directions: list[Direction] = [way for way in _DIRECTIONS if (way, identity) in self.open_requests]
         return sorted(directions, key=lambda way: -self.open_requests[way, identity])
 
@@ -114,7 +114,7 @@ class LogServers:
         )
 
     def note_guesses(self) -> None:
-        """Tell a person how many messages have a direction that nothing tells."""
+        """Tell a person how many directions are guesses."""
         if self._guesses:
             count = f"{self._guesses:,} message{'s' * (self._guesses != 1)}"
             what = "requests are shown as the host's, answers as a server's"
@@ -130,8 +130,8 @@ class LogServers:
 
 @lru_cache(maxsize=1 << 8)
 def _server_name(before: str) -> str:
-    """The name of the server in the words before a frame; empty if there is none."""
-    if found := _OF_CLAUDE.search(before):
-        return found[1]
-    found = NAMED.search(before)
-    return "" if found is None or _NO_NAME.fullmatch(found[2]) else found[2].strip()
+    """The name of the server in the words before a frame; empty without one."""
+    if match := _OF_CLAUDE.search(before):
+        return match[1]
+    match = NAMED.search(before)
+    return "" if match is None or _NO_NAME.fullmatch(match[2]) else match[2].strip()

@@ -1,4 +1,4 @@
-"""The times that a log tells: ISO 8601 with or without a zone, the usual forms of loggers, and seconds or milliseconds since 1970.
+"""The times in a log: ISO 8601 with or without a zone, the usual forms of loggers, and seconds or milliseconds since 1970.
 
 A time without a zone is of this machine's zone. A time without a date is of the day on which the file was last changed, or of the
 day before.
@@ -67,13 +67,13 @@ class LogClock:
         return Moment(self.now_ns, is_told)
 
     def hear(self, words: str) -> None:
-        """Take in the first time that stands in words."""
-        found = TIME.search(words)
-        if found is None:
+        """Take in the first time in some words."""
+        match = TIME.search(words)
+        if match is None:
             return
-        day, clock, fraction, zone, epoch, *fractions = found.groups("")
+        day, clock, fraction, zone, epoch, *fractions = match.groups("")
         is_of_day = not (day or epoch)
-        if is_of_day and (self._is_dated or found.start() > _FOREMOST or _NUMBER.search(words, 0, found.start())):
+        if is_of_day and (self._is_dated or match.start() > _FOREMOST or _NUMBER.search(words, 0, match.start())):
             return  # a duration, or behind a date in a form that is not read
         if epoch:
             self._take(int(epoch) * 10**9 + _fraction_ns(fractions[0] or fractions[1]), is_dated=True)
@@ -105,15 +105,15 @@ class LogClock:
         month = next((number for number, name in enumerate(_MONTHS, 1) if name in day), 0)
         match numbers:
             case [year, number, day_of_month]:
-                told = date(year, number, day_of_month)
+                day_told = date(year, number, day_of_month)
             case [day_of_month, year]:
-                told = date(year, month, day_of_month)
+                day_told = date(year, month, day_of_month)
             case _:  # without a year: the last such day before the file was changed
                 latest = (_local(self._changed_ns) + _AHEAD).date()
-                told = date(latest.year, month, numbers[0])
-                told = told if told <= latest else date(latest.year - 1, month, numbers[0])
+                day_told = date(latest.year, month, numbers[0])
+                day_told = day_told if day_told <= latest else date(latest.year - 1, month, numbers[0])
         zone = "Z" if zone in {"UTC", "GMT"} else zone
-        return _seconds_ns(datetime.fromisoformat(f"{told}T{clock.zfill(8)}{zone}").astimezone(UTC))
+        return _seconds_ns(datetime.fromisoformat(f"{day_told}T{clock.zfill(8)}{zone}").astimezone(UTC))
 
     def _of_a_day(self, clock: str) -> int:
         if not self.first_ns:
@@ -121,8 +121,8 @@ class LogClock:
             first = _on(changed.date(), clock)
             return _seconds_ns(first if first < changed + timedelta(seconds=1) else _on(changed.date() - _DAY, clock))
         now = _local(self.now_ns)
-        told = _on(now.date(), clock)
-        return _seconds_ns(told if told >= now - _BACKWARD else _on(now.date() + _DAY, clock))
+        moment = _on(now.date(), clock)
+        return _seconds_ns(moment if moment >= now - _BACKWARD else _on(now.date() + _DAY, clock))
 
 
 def _on(day: date, clock: str) -> datetime:

@@ -1,4 +1,4 @@
-"""What loggers put into an object: a frame, a request, an answer or the text of a stream, under whatever names.
+"""Find frames, requests, answers and streams in the objects that loggers write, under whatever names.
 
 Such an object is written for each message or for each exchange. What was on a wire is known by what it is; the names and short values
 around it tell the time, the direction, the address, the server and the id of the request.
@@ -60,7 +60,7 @@ _KEY_IN_WORDS = re.compile(
 
 
 class Context(NamedTuple):
-    """What stands around a value in a log.
+    """The surroundings of a value in a log.
 
     Attributes:
         words: The text before it, or short values and names of members: they may tell a time, and a direction.
@@ -78,7 +78,7 @@ class Context(NamedTuple):
 
 
 class WireData(NamedTuple):
-    """Something that was on a wire.
+    """Something that was sent or received.
 
     Attributes:
         kind: What it is; `text` for a stream's text.
@@ -100,32 +100,35 @@ class WireData(NamedTuple):
 
 
 def key_in(words: str) -> str:
-    """The id of the request that a line of text tells; empty if it tells none."""
-    found = _KEY_IN_WORDS.search(words) if "re" in words or "Re" in words or "RE" in words or "id" in words else None
-    return "" if found is None else found[1] or found[2]
+    """The id of the request in a line of text; empty without one."""
+    match = _KEY_IN_WORDS.search(words) if "re" in words or "Re" in words or "RE" in words or "id" in words else None
+    return "" if match is None else match[1] or match[2]
 
 
 def wire_data_in(value: JSON, context: Context) -> Sequence[WireData]:
-    """What an object or a list holds that was on a wire: a request before its answer, and nothing twice."""
-    found: list[WireData] = []
+    """Find the wire data in an object or a list: requests before answers, and nothing twice."""
+    results: list[WireData] = []
     is_answered = False
-    for each in _in_value(value, context, _DEPTH):
+    for wire_data in _in_value(value, context, _DEPTH):
         if any(
-            each.data == other.data or (each.value is not None and each.value == other.value) for other in found[-2:]
+            wire_data.data == earlier.data or (wire_data.value is not None and wire_data.value == earlier.value)
+            for earlier in results[-2:]
         ):
             continue  # as text, and parsed
-        is_whole = each.kind == "text" or (each.kind == "answer" and each.part is not None and not each.part.is_event)
+        is_whole = wire_data.kind == "text" or (
+            wire_data.kind == "answer" and wire_data.part is not None and not wire_data.part.is_event
+        )
         if is_whole and is_answered:
-            if each.kind == "text" and found[-1].kind == "answer":
-                found[-1] = each  # the text is what came, the other what was made of it
+            if wire_data.kind == "text" and results[-1].kind == "answer":
+                results[-1] = wire_data  # the text is what came, the other what was made of it
             continue
-        found.append(each)
-        is_answered = is_whole and any(other.kind == "request" for other in found)
-    return found
+        results.append(wire_data)
+        is_answered = is_whole and any(earlier.kind == "request" for earlier in results)
+    return results
 
 
 def texts_in(value: JSON, context: Context, depth: int = _DEPTH) -> Iterator[tuple[Context, str]]:
-    """The texts in an object, each with what stands around it."""
+    """Give the texts in an object, each with its context."""
     if isinstance(value, str):
         yield context, value
     elif depth and isinstance(value, Mapping):
@@ -137,18 +140,18 @@ def texts_in(value: JSON, context: Context, depth: int = _DEPTH) -> Iterator[tup
 
 
 def split_exchange(body: Mapping[str, JSON], dialect: str, context: Context) -> Sequence[WireData]:
-    """A request that has its answer among its members, as two; empty for any other request."""
+    """Split a request with an answer among its members in two; empty for any other request."""
     names = [name for name, item in body.items() if item and name not in _NO_ANSWERS and _SAID.search(name)]
     if not names:
         return ()
     inner = {near.path[-1]: near for near, _ in _members(body, context)}
     answers: list[WireData] = []
     for name in [name for name in names if name in inner]:
-        in_member = [each for each in _in_value(body[name], inner[name], 2) if each.kind in {"answer", "text"}]
+        in_member = [answer for answer in _in_value(body[name], inner[name], 2) if answer.kind in {"answer", "text"}]
         answers += in_member or _message_answer(name, body[name], inner[name], dialect)[: not answers]
     if not answers:
         return ()
-    held_in = {each.context.path[len(context.path)] for each in answers}
+    held_in = {answer.context.path[len(context.path)] for answer in answers}
     asked = {k: v for k, v in body.items() if k not in held_in and (k in _NO_ANSWERS or not _OF_THE_LOG.fullmatch(k))}
     request = WireData("request", to_json(asked), asked, next(iter(inner.values())), request_dialect(asked) or dialect)
     return [request, *answers]
@@ -167,30 +170,30 @@ def _in_value(value: JSON, context: Context, depth: int) -> Iterator[WireData]:
 
 
 def _in_members(value: Mapping[str, JSON], context: Context, depth: int) -> Iterator[WireData]:
-    found: list[WireData] = []
-    others: list[tuple[Context, JSON]] = []
+    results: list[WireData] = []
+    rest: list[tuple[Context, JSON]] = []
     for inner, item in _members(value, context):
         in_member = list(_in_value(item, inner, depth - 1))
-        found += in_member
+        results += in_member
         if not in_member:
-            others.append((inner, item))
-    yield from found
-    if not found:
-        for inner, item in others:  # Langfuse and others: the messages alone, and the model beside them
+            rest.append((inner, item))
+    yield from results
+    if not results:
+        for inner, item in rest:  # Langfuse and others: the messages alone, and the model beside them
             if (dialect := history_dialect(item)) and "model" in value:
                 asked: JSON = {"model": value["model"], "messages": item}
-                found = [WireData("request", to_json(asked), asked, inner, dialect)]
-                yield from found
+                results = [WireData("request", to_json(asked), asked, inner, dialect)]
+                yield from results
                 break
-    if len(found) == 1 and found[0].kind == "request":
-        for inner, item in others:
-            if answers := _message_answer(inner.path[-1], item, inner, found[0].dialect):
+    if len(results) == 1 and results[0].kind == "request":
+        for inner, item in rest:
+            if answers := _message_answer(inner.path[-1], item, inner, results[0].dialect):
                 yield from answers
                 break
 
 
 def _in_list(value: Sequence[JSON], context: Context, depth: int) -> Iterator[WireData]:
-    """What the items hold; the lines or chunks of a stream, which proxies keep in a list, are joined."""
+    """Find wire data in a list. The lines or chunks of a stream are joined first."""
     texts = [_text_of(item) for item in value]
     if any(texts):
         joined = ("" if any(text.endswith("\n") for text in texts) else "\n").join(texts)
@@ -221,7 +224,7 @@ def _in_text(text: str, context: Context, depth: int) -> Iterator[WireData]:
 
 
 def _in_lines(text: str, context: Context, depth: int) -> Iterator[WireData]:
-    """Objects that are a line each, as Ollama streams them."""
+    """Find objects in the lines of a text, as Ollama streams them."""
     lines = text.strip().split("\n")
     if len(lines) > 1 and depth:
         for line in lines:
@@ -229,7 +232,7 @@ def _in_lines(text: str, context: Context, depth: int) -> Iterator[WireData]:
 
 
 def _message_answer(name: str, item: JSON, context: Context, dialect: str) -> list[WireData]:
-    """The answer of which a member has the message, or the text; empty if the member has neither."""
+    """Make an answer of a member with the message or the text of one; empty if the member has neither."""
     is_text = isinstance(item, str) and bool(item.strip()) and _ANSWER_TEXT.fullmatch(name) is not None
     message: Mapping[str, JSON] = {"role": "assistant", "content": item} if is_text else mapping(item)
     answer = answer_with(message, dialect) if message.get("role") == "assistant" else None
@@ -239,10 +242,10 @@ def _message_answer(name: str, item: JSON, context: Context, dialect: str) -> li
 
 
 def _members(value: Mapping[str, JSON], context: Context) -> Iterator[tuple[Context, JSON]]:
-    """The members that may hold something, requests first, each with what stands around it."""
+    """Give the members that may hold something, requests first, each with its context."""
     inner = [item for item in value.values() if isinstance(item, Mapping)]
     plain = [f"{item}" for item in value.values() if isinstance(item, str | int | float)]
-    plain += [item for each in inner for item in each.values() if isinstance(item, str) and TIME.match(item)]
+    plain += [item for nested in inner for item in nested.values() if isinstance(item, str) and TIME.match(item)]
     short = (text for text in plain if len(text) <= _WORD_LIMIT and "{" not in text and text.lstrip()[:1] != "[")
     words = " ".join([*islice(short, _MEMBER_LIMIT), context.words])[:_WORDS_LIMIT]
     plain_id = _first(value, (), ("id",))
@@ -258,7 +261,7 @@ def _members(value: Mapping[str, JSON], context: Context) -> Iterator[tuple[Cont
 
 
 def _first(value: Mapping[str, JSON], inner: Sequence[Mapping[str, JSON]], names: Sequence[str]) -> str:
-    values = (each[name] for name in names for each in (value, *inner) if name in each)
+    values = (members[name] for name in names for members in (value, *inner) if name in members)
     return next((f"{item}" for item in values if isinstance(item, str | int)), "")
 
 

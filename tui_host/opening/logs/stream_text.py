@@ -35,7 +35,7 @@ class StreamText(NamedTuple):
 
 
 def stream_of(text: str) -> StreamText | None:
-    """Read a text of events; None if it is none, or those of an MCP server."""
+    """Read a text of events; None for any other text, and for events of an MCP server."""
     if not _FIELD.match(text):
         return None
     first = _DATA.search(text)
@@ -54,13 +54,13 @@ def stream_of(text: str) -> StreamText | None:
 def frames_of(text: str) -> Iterator[tuple[bytes, JSON]]:
     """The JSON-RPC messages in a text of events."""
     if _FIELD.match(text):
-        for found in _DATA.finditer(text):
-            if is_frame(value := _read(found[1])):
-                yield found[1].encode("utf-8", "surrogatepass"), value
+        for match in _DATA.finditer(text):
+            if is_frame(value := _read(match[1])):
+                yield match[1].encode("utf-8", "surrogatepass"), value
 
 
 def with_empty_lines(data: bytes) -> bytes:
-    """A stream of one-line events with the empty lines between them, which are lost where a program joins the lines that it reads."""
+    """Put the empty lines back between one-line events; programs lose them when joining lines."""
     if b"\n" not in data.strip():
         return data
     return _ONE_BREAK.sub(rb"\1\2\2", data)

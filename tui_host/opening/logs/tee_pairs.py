@@ -1,4 +1,4 @@
-"""Two logs that each hold one direction of a server's connection, as `tee in.log | server | tee out.log` writes them, read as one."""
+"""Join two logs with one direction of a server's connection each, as `tee in.log | server | tee out.log` writes them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Side:
         return [word for word in words if not _SIDE_WORDS.fullmatch(word)]
 
     def take(self, draft: Draft, at: Moment) -> bool:
-        """Take in a message; say whether all messages so far may have gone one way."""
+        """Take in a message; say whether all messages so far may have one direction."""
         value = read_value(draft.data)
         head = made_frame(value).head
         direction = certain_direction(head.method, value)
@@ -96,7 +96,7 @@ class TeePair:
 
 
 def pairs_in(files: Sequence[File], notes: Notes) -> list[TeePair]:
-    """Find the logs that are two directions of one connection. Where more than one pairing fits, a person is told."""
+    """Find the logs that are two directions of one connection. If several pairings fit, tell a person."""
     sides = [side for file in files if (side := _side_of(file, notes)) is not None] if len(files) > 1 else []
     outs = [side for side in sides if side.direction == "out"]
     backs = [side for side in sides if side.direction == "in"]
@@ -113,7 +113,7 @@ def pairs_in(files: Sequence[File], notes: Notes) -> list[TeePair]:
 
 
 def read_pair(pair: TeePair, notes: Notes, peer: str) -> Iterator[TimedDraft]:
-    """The drafts of both files as of one connection: in the order of their times, else each answer as soon as it was asked for."""
+    """Give the drafts of both files as one connection: in order of time, else each answer right after its request."""
     connection = notes.new_connection(peer)
     notes.add(pair.out.notes)
     notes.add(pair.back.notes)
@@ -154,13 +154,13 @@ def _turned(draft: TimedDraft, direction: Direction) -> TimedDraft:
 
 
 def _do_fit(out: Side, back: Side) -> bool:
-    """Whether the second answers nothing but what the first asks, and lists the tools that the first calls."""
+    """Whether the second file only answers requests of the first, and lists the tools called there."""
     if not out.requests or not back.answers or (back.listed and not out.called <= back.listed):
         return False
-    one, other = out.server_words, back.server_words
-    if one and other and one != other:
+    out_words, back_words = out.server_words, back.server_words
+    if out_words and back_words and out_words != back_words:
         return False
-    is_proved = bool(one) or bool(out.called & back.listed) or out.requests.keys() == back.answers.keys()
+    is_proved = bool(out_words) or bool(out.called & back.listed) or out.requests.keys() == back.answers.keys()
     return is_proved and _answers_fit(out, back) and _answers_fit(back, out)
 
 
@@ -187,7 +187,7 @@ def _head(draft: TimedDraft) -> FrameHead | None:
 
 
 def _merged(pair: TeePair) -> list[TimedDraft]:
-    """Both directions in one order."""
+    """Merge both directions in one order."""
     out, back = pair.out.drafts, pair.back.drafts
     are_timed = all(any(draft.at.is_told for draft in side) for side in (out, back))
     heads = [_head(draft) for draft in out], [_head(draft) for draft in back]
@@ -196,12 +196,12 @@ def _merged(pair: TeePair) -> list[TimedDraft]:
     at = [0, 0]
 
     def is_early(side: int) -> bool:
-        """Whether the next of a side answers something that the other side has not asked yet."""
+        """Whether the next message of a side answers a request not yet seen."""
         head = heads[side][at[side]]
         return head is not None and head.answers and (1 - side, head.id) not in open_requests
 
     def has_asked_for(side: int) -> bool:
-        """Whether the next answer of a side was asked for: then it comes now, and all before it."""
+        """Whether the next answer of a side was asked for already."""
         due = next((head for head in heads[side][at[side] :] if head is not None and head.answers), None)
         return due is not None and (1 - side, due.id) in open_requests
 

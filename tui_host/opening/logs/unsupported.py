@@ -1,4 +1,4 @@
-"""Files and lines that are not read, known by what they are, and what to do instead."""
+"""Recognise files and lines that cannot be read, and say what to do instead."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LINES_LOOKED_AT = 100
 
 
 class Unsupported(NamedTuple):
-    """What something is that is not read, and the remedy."""
+    """An unsupported format, and the remedy."""
 
     what: str
     remedy: str
@@ -76,7 +76,7 @@ _COMPLETION = Unsupported(
 
 
 def unsupported_format(file: File) -> TuiHostError | None:
-    """The error for a file in a format of another program; None if it is none of these."""
+    """The error for a file in a format of another program; None for any other file."""
     if _are_flows(file):
         form: Unsupported | None = _MITMPROXY
     elif _PACKETS.match(file.data[:12]):
@@ -87,7 +87,7 @@ def unsupported_format(file: File) -> TuiHostError | None:
 
 
 def unsupported_log(file: File) -> TuiHostError | None:
-    """The error for a log without anything that is read, by the first line that shows why; None if no line shows a reason."""
+    """The error for a log without readable lines, by the first line with a known reason; None without one."""
     with_braces = (line for line in LogLines(file.data) if line.value is not None or "{" in line.before)
     for line in islice(with_braces, _LINES_LOOKED_AT):
         if (form := _reason(line, file)) is not None:
@@ -96,12 +96,12 @@ def unsupported_log(file: File) -> TuiHostError | None:
 
 
 def is_printed(before: str) -> bool:
-    """Whether the JSON behind these words stands in bytes or a text as Python prints them."""
+    """Whether JSON behind these words stands in bytes or a text as Python prints them."""
     return before.endswith(("'", '"', ": ", ":")) and _PRINTED.search(before) is not None
 
 
 class UnreadLines:
-    """Collects why lines of a log are left out, where a person can do something about it."""
+    """Collects the reasons why lines of a log are left out, where a person can do something."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -131,13 +131,13 @@ def _reason(line: Line, file: File) -> Unsupported | None:
         return _PYTHON
     if text.rstrip().endswith("{") or "{ " in text:
         ahead = file.data[line.at : line.at + (1 << 11)].decode("utf-8", "replace")
-        if (found := _OF_JAVASCRIPT.search(ahead)) is not None and found.start() < len(text):
+        if (match := _OF_JAVASCRIPT.search(ahead)) is not None and match.start() < len(text):
             return _JAVASCRIPT
     return _CUT if _CUT_VALUE.search(text) else None
 
 
 def _has_completion(value: JSON) -> bool:
-    return any(_is_completion(mapping(each)) for each in (value, *mapping(value).values()))
+    return any(_is_completion(mapping(member)) for member in (value, *mapping(value).values()))
 
 
 def _is_completion(body: Mapping[str, JSON]) -> bool:
@@ -147,7 +147,7 @@ def _is_completion(body: Mapping[str, JSON]) -> bool:
 
 
 def _are_flows(file: File) -> bool:
-    """Whether the file begins with a dictionary of mitmproxy, which ends where it says, or is cut off before that."""
+    """Whether the file begins with a dictionary of mitmproxy, whole or cut off."""
     begins = _FLOWS.match(file.data[:64])
     if begins is None:
         return False
