@@ -216,24 +216,6 @@ def test_a_file_that_is_no_database_is_set_aside_and_told(tmp_path: Path) -> Non
     store.close()
 
 
-def test_a_damaged_database_is_set_aside_with_all_that_is_in_it(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    store = Store.open(path)
-    record(store, [frame(os.urandom(2000)) for _ in range(300)])
-    store.close()
-    damaged = bytearray(path.read_bytes())
-    damaged[4096:200_000:7] = os.urandom(len(damaged[4096:200_000:7]))
-    path.write_bytes(damaged)
-
-    store = Store.open(path)
-
-    assert "damaged" in store.notices[0]
-    assert list(store.records()) == []
-    store.close()
-    (aside,) = (each for each in tmp_path.iterdir() if ".damaged-" in each.name)
-    assert aside.read_bytes() == bytes(damaged)
-
-
 def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
     path.touch(0o644)

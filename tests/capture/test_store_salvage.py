@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import frame
-from tests.capture.kept_forms import GOLDEN, fill
+from tests.capture.kept_forms import GOLDEN
 from tests.capture.test_store import record, start_writer
 from tests.capture.test_store_forms import kept, told
 from tests.capture.test_store_sessions import FIRST, SECOND, save
@@ -23,7 +23,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.database_file import doubted
 from tui_host.capture.store.migrations import MIGRATIONS, NEWEST
 from tui_host.capture.store.store import Store
-from tui_host.errors import SettingsError, StoreError
+from tui_host.errors import StoreError
 
 PAGE = 4096
 
@@ -114,22 +114,6 @@ def test_what_others_refer_to_is_made_up_for_where_it_is_lost(tmp_path: Path, ta
     assert sessions == {FIRST: 3, SECOND: 3}
     assert messages == [3, 3]
     assert checked == ([("ok",)], [])
-
-
-def test_the_tables_of_calls_are_made_again_from_the_records(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    fill(path)
-    spoil(path, *pages_of(path, "links", "leaf"), *pages_of(path, "decisions", "leaf"))
-
-    store = Store.open(path)
-    out = told(store)
-    links = store.read("SELECT call, relation, exchange, known FROM links")
-    decisions = store.read("SELECT call, decision, by FROM decisions")
-    store.close()
-
-    assert out == (GOLDEN / "store.told").read_bytes()
-    assert links == [("call_1", "asked", "x1", "id")] * 2
-    assert decisions == [("call_1", "approved", "person")] * 2
 
 
 def test_a_damaged_file_of_an_older_form_is_carried_over_into_the_newest(tmp_path: Path) -> None:
@@ -254,22 +238,6 @@ def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_aga
     store = Store.open(path)
     assert "set aside" in store.notices[0]
     store.close()
-
-
-def test_a_damaged_file_of_a_newer_form_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    a_database(path)
-    leaf = pages_of(path, "records", "leaf")[0]
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    damaged = spoil(path, leaf)
-
-    with pytest.raises(SettingsError, match="newer"):
-        Store.open(path)
-
-    assert path.read_bytes() == damaged
-    assert not list(tmp_path.glob("*.damaged-*"))
 
 
 @pytest.mark.exhaustive

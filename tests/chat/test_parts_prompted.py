@@ -64,19 +64,3 @@ def _keys(wires: Wires, row: Row) -> list[str]:
     dialect = wires.dialect(row)
     outline = dialect.outline(wires.body(row)) if dialect is not None else None
     return [] if outline is None else [part.key for top in outline.parts for part in top.children]
-
-
-@pytest.mark.parametrize("name", PLAIN)
-async def test_what_parts_mark_as_put_in_is_exactly_the_bytes_that_were(bench: Make, name: str) -> None:
-    async with peer(in_turn(says(call(name)), says("It is 11."))) as there:
-        at = bench(url=there.url, yes=True)
-        at.session.protocol = name
-        await at.ask('what is "6 + 5"?\n')
-    wires = wires_of(at)
-    row = rows_of(wires, "request")[1]
-    body = wires.body(row)
-    marked = [link for link in at.links() if link.span.exchange == row.exchange and link.span.side == "request"]
-    assert all(body[link.span.start - 1 : link.span.start] != b"\\" for link in marked)
-    (told,) = [link for link in marked if link.relation == "told"]
-    assert b"11" in body[told.span.start : told.span.end]
-    assert b'6 + 5\\"' not in b"".join(body[link.span.start : link.span.end] for link in marked)

@@ -14,7 +14,7 @@ from tests.chat.conftest import Make
 from tests.llm.peer import head, peer
 from tests.llm.streams import DONE, calls, chunk, event, fragment
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, NoteItem, SummaryItem
-from tui_host.chat.policy import Decision, Policy, Question
+from tui_host.chat.policy import Policy, Question
 from tui_host.chat.result_words import output_text, result_of, shortened
 from tui_host.chat.step_calls import text_of
 from tui_host.errors import ServerError
@@ -191,15 +191,6 @@ async def test_half_characters_and_control_characters_do_no_harm(bench: Make) ->
     assert b"b\xef\xbf\xbd\\u001b[0m" in there.bodies[1]
 
 
-async def test_a_tool_s_name_with_half_a_character_is_a_tool_that_there_is_not(bench: Make) -> None:
-    odd = b'data: {"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"name":"x\\ud800y","arguments":"{}"}}]}}]}\n\n'
-    async with peer(in_turn([head(), odd, chunk({}, finish="tool_calls"), DONE], says("hi"))) as there:
-        at = bench(url=there.url, yes=True)
-        result = await at.ask("go")
-    assert (result.stop, result.answer, at.pool.sent) == ("done", "hi", [])
-    assert [item.state for item in at.items(CallItem)] == ["invalid"]
-
-
 DEEP = b"[" * 700 + b"]" * 700
 
 
@@ -317,16 +308,6 @@ async def test_what_was_approved_but_could_not_be_sent_is_not_called_sent(bench:
     [item] = at.items(CallItem)
     assert (item.state, item.sent) == ("failed", "")
     assert at.told() == ["Error: math: it is not connected: stopped (reconnect it)"]
-
-
-async def test_a_decision_to_send_something_else_is_no_approval_of_what_was_asked(bench: Make) -> None:
-    def answer(question: Question) -> None:
-        question.answer(Decision(verdict="rejected", by="person", arguments=b"{}", fingerprint="other"))
-
-    async with peer(in_turn(asks(("math__add", SUM)), says("hi"))) as there:
-        at = bench(url=there.url, approver=Answers(answer))
-        await at.ask("go")
-    assert at.pool.sent == []
 
 
 def test_a_session_goes_on_with_the_number_of_its_last_step() -> None:

@@ -193,6 +193,7 @@ def test_two_requests_written_at_once_are_answered_in_order(model_port: int) -> 
     assert answer.index(b"owned_by") < answer.index(b"follows rules")
 
 
+@pytest.mark.exhaustive
 def test_a_large_body_is_read_and_a_larger_one_refused(client: Client) -> None:
     text = "x" * (20 * 1024 * 1024)
     assert client.ask(text).status == 200
@@ -222,5 +223,4 @@ def test_the_pace_is_a_models_and_can_be_set() -> None:
             assert client.ask("write 50 words", stream=True).status == 200
             return time.monotonic() - begun
 
-    assert seconds("1") > 0.3
-    assert seconds("0") < seconds("2")
+    assert seconds("0") < seconds("1") > 0.3

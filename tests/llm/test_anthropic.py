@@ -7,15 +7,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.llm.recorded.anthropic import STOP, began, call, closed, finished, more, named, opened, thought, words
-from tests.llm.recorded.asks import PIXEL, answered, user
+from tests.llm.recorded.anthropic import STOP, began, call, closed, finished, more, opened, thought, words
+from tests.llm.recorded.asks import answered, user
 from tests.llm.recorded.case import WEATHER
 from tests.llm.recorded.reading import MODEL, events_of, fold_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.anthropic.write import MOST_TOKENS, MOST_TOKENS_THINKING, Anthropic
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.events import PartEnded
-from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Ask, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
 
@@ -159,21 +159,6 @@ def test_ids_of_other_vendors_are_made_fit() -> None:
     assert [block["tool_use_id"] for block in answers] == ids
 
 
-def test_images_that_this_api_does_not_take_are_told_of() -> None:
-    content = blocks(
-        Message(
-            role="user",
-            parts=(Image(media_type="image/svg+xml", data=PIXEL), Image(media_type="image/webp", data=PIXEL)),
-        )
-    )[0]
-
-    assert content[0] == {
-        "type": "text",
-        "text": "(an image of the type image/svg+xml, which this model's API does not take)",
-    }
-    assert content[1]["source"] == {"type": "base64", "media_type": "image/webp", "data": PIXEL}
-
-
 @pytest.mark.parametrize("root", ["oneOf", "allOf", "anyOf"])
 def test_schemas_are_sent_untouched_but_for_what_is_refused_at_the_root(root: str) -> None:
     inner: JSON = {"type": "object", "properties": {"a": {root: [{"type": "string"}]}}}
@@ -253,12 +238,6 @@ def test_a_refusal_says_what_for() -> None:
     assert (fold.stop, fold.vendor_stop) == ("refused", "refusal: bio, no recipes")
 
 
-def test_what_comes_after_the_end_is_not_read() -> None:
-    body = began() + words() + finished("end_turn") + STOP
-
-    assert events_of("anthropic", [body + words(1) + STOP]) == events_of("anthropic", [body])
-
-
 def test_counts_that_are_told_again_replace_and_those_that_are_not_stay() -> None:
     body = b"".join(
         (
@@ -273,28 +252,6 @@ def test_counts_that_are_told_again_replace_and_those_that_are_not_stay() -> Non
 
     assert (usage.input_total, usage.input_cached, usage.output_total) == (16, 4, 7)
     assert fold_of("anthropic", began({"input_tokens": 10, "output_tokens": 2})).usage.output_total is None
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        named({"type": "content_block_delta", "index": 0}),
-        named({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": 7}}),
-        named({"type": "content_block_start", "index": "x", "content_block": None}),
-        named({"type": "content_block_stop", "index": 9}),
-        named({"type": "message_start"}),
-        named({"type": "message_delta", "delta": None, "usage": 7}),
-        named({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "x"}}),
-        named({"type": "content_block_delta", "index": 8, "delta": {"type": ["text_delta"]}}),
-        b"data: 7\n\ndata: {\n\ndata: \xff\n\n",
-    ],
-)
-def test_what_is_odd_in_a_stream_does_not_end_it(odd: bytes) -> None:
-    body = began() + odd + words(5, "hello there") + finished("end_turn") + STOP
-
-    fold = fold_of("anthropic", body)
-
-    assert (fold.text, fold.stop) == ("hello there", "end")
 
 
 @pytest.mark.parametrize(

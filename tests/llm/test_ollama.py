@@ -13,7 +13,7 @@ from tests.llm.recorded.reading import MODEL, events_of, fold_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.ollama.write import Ollama
-from tui_host.llm.events import CallArguments, Unreadable
+from tui_host.llm.events import CallArguments
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult
 from tui_host.llm.model_request import join
 from tui_host.llm.request_writing import UNREADABLE
@@ -155,30 +155,6 @@ def test_thinking_by_another_name_is_thinking_all_the_same() -> None:
     fold = fold_of("ollama", said(b'"content": "", "reasoning_content": "hm"') + words("so") + done())
 
     assert (fold.thinking, fold.text) == ("hm", "so")
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        b"7\n",
-        b"{\n",
-        b"\xff\n",
-        b'{"message": null, "done": false}\n',
-        b'{"message": {"content": 7, "tool_calls": {}}, "done": false}\n',
-        said(b'"tool_calls": [7, {"function": 7}]'),
-        b'{"status": "pulling"}\n',
-    ],
-)
-def test_what_is_odd_in_a_stream_does_not_end_it(odd: bytes) -> None:
-    fold = fold_of("ollama", words("hello ") + odd + words("there") + done())
-
-    assert (fold.text, fold.stop, fold.calls) == ("hello there", "end", ())
-
-
-def test_a_line_that_was_cut_off_is_told() -> None:
-    found = events_of("ollama", [words("hello") + b'{"model": "m", "mess'])
-
-    assert [event.reason for event in found if isinstance(event, Unreadable)] == ["the last event is cut off"]
 
 
 @pytest.mark.parametrize(

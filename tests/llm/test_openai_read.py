@@ -8,34 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.llm.streams import DONE, RECORDED, TIME, WEATHER, asked, calls, chunk, events_of, fold_of, fragment
+from tests.llm.streams import DONE, calls, chunk, events_of, fold_of, fragment
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai.read import ECHOED
 from tui_host.llm.events import Failed, Stopped, TextDelta
 from tui_host.llm.messages import Thinking, ToolCall, Usage
-
-
-def test_a_whole_stream_becomes_thinking_text_calls_and_usage() -> None:
-    fold = fold_of(RECORDED)
-
-    assert fold.thinking == "Two \u2028 cities, 两个"
-    assert fold.text == "Let me see… 看\u0085"
-    assert asked(fold) == [WEATHER, TIME]
-    assert [found.call.wire_id for found in fold.calls] == ["call_1", "call_2"]
-    assert fold.usage == Usage(input_total=120, input_cached=64, output_total=48, reasoning=16)
-    assert (fold.stop, fold.vendor_stop, fold.failure) == ("tools", "tool_calls", "")
-
-
-def test_spans_cover_exactly_what_a_call_was_read_from() -> None:
-    fold = fold_of(RECORDED)
-
-    found = [[RECORDED[start:end] for start, end in folded.spans] for folded in fold.calls]
-    for folded, pieces, other in zip(fold.calls, found, (TIME, WEATHER), strict=True):
-        assert not any(other[0].encode() in piece for piece in pieces)
-        # A range is whole events, or one call's own bytes in an event that has several.
-        again = fold_of(*(piece + b"\n\n" if piece[:1] == b"d" else calls(json.loads(piece)) for piece in pieces), DONE)
-        assert asked(again) == [(folded.call.name, folded.call.arguments)]
-    assert any(piece[:1] == b"{" for pieces in found for piece in pieces)
 
 
 def test_a_call_in_events_that_follow_each_other_has_one_range() -> None:
@@ -119,12 +96,6 @@ def test_usage_is_read_in_every_form(usage: dict[str, object], expected: Usage) 
     assert fold.usage == expected
 
 
-def test_the_last_usage_counts() -> None:
-    fold = fold_of(*[chunk({"content": "x"}, usage={"prompt_tokens": 5, "completion_tokens": n}) for n in (1, 2, 3)])
-
-    assert fold.usage == Usage(input_total=5, output_total=3)
-
-
 @pytest.mark.parametrize(
     ("value", "words", "code"),
     [
@@ -153,25 +124,6 @@ def test_a_finish_reason_that_is_a_failure_is_told_as_one(reason: str) -> None:
 
     assert fold.stop == "failed"
     assert reason in fold.failure
-
-
-def test_a_refusal_is_text_and_a_stop() -> None:
-    fold = fold_of(chunk({"refusal": "I will not"}), chunk(finish="stop"), DONE)
-
-    assert (fold.text, fold.stop) == ("I will not", "refused")
-    assert fold_of(chunk(finish="content_filter"), DONE).stop == "refused"
-
-
-def test_a_stream_that_ends_with_done_alone_has_ended() -> None:
-    fold = fold_of(chunk({"content": "x"}), DONE)
-
-    assert (fold.stop, fold.vendor_stop) == ("end", "[DONE]")
-
-
-def test_bytes_that_are_no_utf8_are_marked_and_read_as_well_as_can_be() -> None:
-    fold = fold_of(b'data: {"choices":[{"delta":{"content":"a\xffb"}}]}\n\n', chunk(finish="stop"), DONE)
-
-    assert (fold.text, fold.unreadable, fold.stop) == ("a\ufffdb", 1, "end")
 
 
 def test_thinking_that_must_go_back_says_under_which_key() -> None:

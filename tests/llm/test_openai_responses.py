@@ -30,8 +30,8 @@ from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.openai_responses.write import OpenAIResponses
-from tui_host.llm.events import CallArguments, Failed
-from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from tui_host.llm.events import CallArguments
+from tui_host.llm.messages import Ask, Message, Part, Text, Thinking, ToolCall, ToolResult
 from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
 
@@ -208,18 +208,6 @@ def test_calls_of_other_vendors_keep_their_ids_and_their_arguments_to_the_byte()
     assert [one["output"] for one in told] == ["1\n2", "1\n2"]
 
 
-def test_images_of_results_stand_in_the_result() -> None:
-    image = Image(media_type="image/png", data="QUJD")
-    told = Message(role="tool", parts=(ToolResult(call=FOREIGN, content=(Text(text="see"), image)),))
-
-    found = items(assistant(FOREIGN), told)[1]
-
-    assert found["output"] == [
-        {"type": "input_text", "text": "see"},
-        {"type": "input_image", "image_url": "data:image/png;base64,QUJD", "detail": "auto"},
-    ]
-
-
 # Answers.
 
 
@@ -289,12 +277,6 @@ def test_parts_of_a_summary_are_paragraphs() -> None:
 
     assert fold_of(DIALECT, *streamed, over()).thinking == "One.\n\nTwo."
     assert fold_of(DIALECT, closed(0, whole), over()).thinking == "One.\n\nTwo."
-
-
-def test_an_error_is_told_once() -> None:
-    found = events_of(DIALECT, [RECORDED.ends["an error within"].body])
-
-    assert [one.message for one in found if isinstance(one, Failed)] == ["it broke"]
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def test_what_is_no_log_is_left_as_it_is_and_that_is_told(
         ("tui-host.db", "it is the database's own"),
         ("tui-host.db-wal", "it is the database's own"),
         ("none/log", "there is no such folder"),
-        ("file/log", "what it names as a folder is none"),
+        ("file/log", "part of the path is not a folder"),
         ("/dev/full", "it is a device"),
-        ("/dev/tty/log", "what it names as a folder is none"),
+        ("/dev/tty/log", "part of the path is not a folder"),
     ],
 )
 def test_where_no_log_can_be_is_told_and_nothing_is_made(tmp_path: Path, name: str, told: str) -> None:

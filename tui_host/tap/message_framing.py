@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead
 
 Framing: TypeAlias = int | Literal["none", "chunked", "close"]
-"""How long a body is: so many bytes, none at all, as its chunks tell, or until the connection ends."""
+"""A body's framing: a number of bytes, no body, chunks, or everything until the connection ends."""
 
 _BLANKS = b" \t"
 
@@ -16,7 +16,7 @@ def request_framing(head: RequestHead) -> Framing:
     """How long the request's body is.
 
     Raises:
-        HeadError: It can be read in two ways, or is framed in a way that is not known.
+        HeadError: The framing is ambiguous or unknown.
     """
     lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
     if codings:
@@ -32,7 +32,7 @@ def response_framing(head: ResponseHead, method: bytes) -> Framing:
     """How long the response's body is. Source: RFC 9112, section 6.3.
 
     Raises:
-        HeadError: That cannot be told.
+        HeadError: The length is unclear.
     """
     if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
         return "none"
@@ -48,7 +48,7 @@ def _length(values: list[bytes], status: int) -> int:
     """The length if all values agree; the header itself passes unchanged. Source: RFC 9110, section 8.6."""
     length, *different = {value.strip(_BLANKS) for value in b",".join(values).split(b",")}
     if different:
-        raise HeadError(status, "two lengths, one of which is wrong")
+        raise HeadError(status, "two different Content-Lengths")
     if not length.isdigit() or len(length) > 18:
-        raise HeadError(status, "a Content-Length that is none")
+        raise HeadError(status, "an invalid Content-Length")
     return int(length)

@@ -13,20 +13,20 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 HEAD_LIMIT = 256 << 10
-"""Bytes of one head; more is refused."""
+"""Bytes of a head; more are refused."""
 
 _BLANKS = b" \t"
 _AROUND = b" \t\r\n"
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TEXT = rb"[^\r\n\x00]*(?:\r?\n[ \t][^\r\n\x00]*)*"
-"""With its blanks, which to tell apart here could take for ever, and folded, as RFC 2616 had it."""
+"""A value with blanks, since excluding them here would backtrack, and with folded lines as in RFC 2616."""
 _REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])(\r?\n)")
 _FIELD = re.compile(rb"(" + _TOKEN + rb"):(" + _TEXT + rb")\r?\n")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]" + _TEXT + rb")?\r?\n")
 _LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):(" + _TEXT + rb")\r?\n")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _LAST = len(b"\n\r")
-"""Bytes with which such an end may have begun."""
+"""Bytes at the end that may begin an end of head."""
 _ENDS = (b"\r\n", b"\n")  # of a line; what comes without CR goes on so
 _IN_NO_LINE = re.compile(rb"[\r\n\x00]")
 _WHOLE_URL = re.compile(rb"http://([^/?#@]+)([/?#].*)?", re.IGNORECASE)
@@ -34,9 +34,9 @@ _FOLD = re.compile(rb"\r?\n[ \t]+")
 _FRAMES = rb"(?:content-length|transfer-encoding|host|connection)"
 _FRAMING = re.compile(_FRAMES, re.IGNORECASE)
 _FOLD_THAT_FRAMES = re.compile(rb"\n[ \t]+(?:" + _FRAMES + rb"[ \t]*:|\r?\Z|\r?\n)", re.IGNORECASE)
-"""Where a line that goes on looks like such a header, or like a head's end."""
+"""A folded line that looks like a framing header or a head's end."""
 
-NO_PROXY = "this is no open proxy: the target of a request is a path"
+NO_PROXY = "this is no proxy: the target of a request must be a path"
 _NO_OPTIONS = frozenset[bytes]()
 
 
@@ -44,7 +44,7 @@ class HeadError(Exception):
     """A message unfit to be passed on.
 
     Attributes:
-        status: The answer that a client gets.
+        status: The HTTP status for the client.
         words: Why.
     """
 
@@ -58,9 +58,9 @@ class Field(NamedTuple):
     """A header.
 
     Attributes:
-        name: Its name.
-        value: What it says, without the blanks around it, in one line.
-        line: The line that it came in, with its end; or the lines.
+        name: The name.
+        value: The value in a single line, stripped.
+        line: The original line, or folded lines, with line ends.
     """
 
     name: bytes
@@ -71,7 +71,7 @@ class Field(NamedTuple):
         """The line with a new value.
 
         Raises:
-            HeadError: That would be several.
+            HeadError: The value contains a line break.
         """
         if value == self.value:
             return self
@@ -88,7 +88,7 @@ def made(name: bytes, value: bytes) -> Field:
     """A header of our own.
 
     Raises:
-        HeadError: On the wire it would be several.
+        HeadError: The value contains a line break.
     """
     return Field(name, value, b"%s: %s\r\n" % (name, _in_line(value)))
 
@@ -96,7 +96,7 @@ def made(name: bytes, value: bytes) -> Field:
 def _in_line(value: bytes) -> bytes:
     """Refuse a value with a line break."""
     if _IN_NO_LINE.search(value):
-        raise HeadError(502, "a line of a head would be several")
+        raise HeadError(502, "a header with a line break")
     return value
 
 
@@ -107,7 +107,7 @@ class _Head:
     Attributes:
         minor: Of the version, HTTP/1.0 or HTTP/1.1.
         fields: The headers.
-        end: The empty line behind them.
+        end: The empty line behind the headers.
     """
 
     minor: int
@@ -156,10 +156,10 @@ class RequestHead(_Head):
     """A request's first line and headers.
 
     Attributes:
-        method: Its method.
-        target: What is asked for, from the path on.
-        line_end: What the first line ended with.
-        is_absolute: The target was a whole URL, whose host stands in for the one in the headers.
+        method: The method.
+        target: The target, from the path on.
+        line_end: The end of the first line.
+        is_absolute: The target was a whole URL, whose host replaces the Host header.
     """
 
     method: bytes
@@ -179,7 +179,7 @@ class ResponseHead(_Head):
 
     Attributes:
         status: Of three digits.
-        line: The line that it came in, with its end.
+        line: The original line, with its end.
     """
 
     status: int
@@ -201,10 +201,10 @@ class HeadEnd:
         """Find the end of the first head, including the empty line; None while the head is incomplete.
 
         Args:
-            data: The same as before, or with more behind it; else `forget` comes first.
+            data: The bytes so far, only ever extended; call `forget` before new bytes.
 
         Raises:
-            HeadError: It is too long.
+            HeadError: The head is too long.
         """
         match = _END_OF_HEAD.search(data, max(self._without - _LAST, 0))
         self._without = 0 if match else len(data)
@@ -224,22 +224,22 @@ def read_request(block: bytes) -> RequestHead:
     of its own takes another framing from it than what joins it. All others tell the same to both.
 
     Raises:
-        HeadError: It is none, or one that could be read in two ways.
+        HeadError: The head is invalid or ambiguous.
     """
     line = _REQUEST_LINE.match(block)
     if line is None:
         raise HeadError(400, "not a request of HTTP/1.1")
     fields, end = _fields(block, line.end(), _FIELD)
     if end not in _ENDS:
-        raise HeadError(400, "a line among the headers that is none")
+        raise HeadError(400, "an invalid line among the headers")
     for name, _, lines in fields:
         if lines.count(b"\n") > 1 and (_FRAMING.fullmatch(name) or _FOLD_THAT_FRAMES.search(lines[:-1])):
-            raise HeadError(400, "a folded header that tells how a message is framed")
+            raise HeadError(400, "a folded header that frames the message")
     minor = int(line[3])
     head = RequestHead(method=line[1], target=line[2], minor=minor, fields=fields, line_end=line[4], end=end)
     hosts = len(head.values(b"host"))
     if hosts > 1 or (not hosts and head.minor == 1):
-        raise HeadError(400, "not one Host header")
+        raise HeadError(400, "no Host header, or several")
     if head.method == b"CONNECT":
         raise HeadError(400, NO_PROXY)
     is_path = head.target.startswith(b"/") or (head.target == b"*" and head.method == b"OPTIONS")
@@ -266,14 +266,14 @@ def read_response(block: bytes) -> ResponseHead:
     """Read a response's head, including the empty line at the end.
 
     Raises:
-        HeadError: It is none.
+        HeadError: The head is invalid.
     """
     line = _STATUS_LINE.match(block)
     if line is None:
         raise HeadError(502, "the upstream's answer is no response of HTTP/1.1")
     fields, end = _fields(block, line.end(), _LENIENT_FIELD)
     if end not in _ENDS:
-        raise HeadError(502, "the upstream's answer has a line among its headers that is none")
+        raise HeadError(502, "the upstream's answer has an invalid line among its headers")
     return ResponseHead(minor=int(line[1]), status=int(line[2]), line=line[0], fields=fields, end=end)
 
 
@@ -293,11 +293,11 @@ def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
     """A request's head on the wire, with `target` in place of the head's own if given.
 
     Raises:
-        HeadError: On the wire it would be another.
+        HeadError: The target contains a line break.
     """
     first = b"%s %s HTTP/1.%d%s" % (head.method, target or head.target, head.minor, head.line_end)
     if _REQUEST_LINE.fullmatch(first) is None:
-        raise HeadError(502, "the target of a request would be none")
+        raise HeadError(502, "an invalid request target")
     return b"".join([first, *[field.line for field in head.fields], head.end])
 
 

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BEGIN_SECONDS = 5.0
-"""So long a thread may take to begin; one that fails at that tells nobody."""
+"""How long a thread may take to begin; a failure is silent."""
 
 
 class Thread:
     """A running thread.
 
     Args:
-        work: What it does.
+        work: What to run.
 
     Attributes:
-        ident: As `threading` has it.
+        ident: The thread's id, as in `threading`.
 
     Raises:
-        OSError: There can be no other thread, or there is no memory for it.
+        OSError: The thread cannot start.
     """
 
     def __init__(self, work: Callable[[], object]) -> None:
@@ -66,7 +66,7 @@ def fork() -> int:
     """As `os.fork` beside threads: the child must not take a lock from before the fork.
 
     Raises:
-        OSError: There can be no other process.
+        OSError: The process cannot be forked.
     """
     if sys.warnoptions:
         import warnings  # it is there already

@@ -62,10 +62,6 @@ class RowFilter:
 class RowTest:
     """Test rows against a filter with plain words that may stand in the shown text.
 
-    Args:
-        text: The filter.
-        rows: The rows as they are now.
-
     Attributes:
         is_of_values: What rows show does not matter: there is no plain word.
     """

@@ -246,13 +246,7 @@ def _text(raw: bytes) -> str:
 
 
 def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
-    """Return the spans of credentials in a header's value, without a scheme.
-
-    Args:
-        name: The header's name, in lower case.
-        value: The header's value.
-        also: Further headers that are credentials.
-    """
+    """Return the spans of credentials in a header's value, without a scheme."""
     is_named = name in also or is_credential_header(name)
     if is_named or is_credential_value(value) or is_credential_by_value(name, value) or is_one_time(name, value):
         scheme, space, _ = value.partition(" ")

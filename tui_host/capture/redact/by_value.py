@@ -78,10 +78,6 @@ class Hit:
 class Spellings:
     """A secret in all spellings.
 
-    Args:
-        name: The secret's name.
-        value: The secret.
-
     Attributes:
         short: The needles that are too short for comparing one word of several.
         long: The other needles.
@@ -198,9 +194,6 @@ class KnownSecrets:
     """The secrets to search for by value: configured, given, or learned from other hosts.
 
     Methods may be called from any thread.
-
-    Args:
-        secrets: Names and values.
 
     Attributes:
         now: The secrets known now. The object never changes; another one takes its place.

@@ -34,11 +34,7 @@ _SEGMENT = re.compile(r"[^/?&=#]+")
 
 
 class Redactor:
-    """Takes secrets out of drafts and texts. Callable from any thread.
-
-    Args:
-        secrets: Names and values.
-    """
+    """Takes secrets out of drafts and texts. Callable from any thread."""
 
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
         self._known = KnownSecrets(secrets)

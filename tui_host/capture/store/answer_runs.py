@@ -64,12 +64,7 @@ class Piece:
 
 
 class Runs:
-    """Puts answers together, in the writer's open transaction.
-
-    Args:
-        connection: The writer's.
-        packer: What packs them.
-    """
+    """Puts answers together, in the writer's open transaction."""
 
     def __init__(self, connection: sqlite3.Connection, packer: Packer) -> None:
         self._connection = connection

@@ -167,11 +167,7 @@ _LOG = b"\x37\x7f\x06"
 
 
 class Whereabouts:
-    """The opened file, as seen from outside by a process holding the file open.
-
-    Args:
-        path: Where it is.
-    """
+    """The opened file, as seen from outside by a process holding the file open."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -19,11 +19,7 @@ SHORT_LOG_PAGES = 256
 
 
 class Room:
-    """The disk space beside one database.
-
-    Args:
-        database: Its file.
-    """
+    """The disk space beside one database."""
 
     def __init__(self, database: Path) -> None:
         self._folder = database.parent

@@ -18,9 +18,6 @@ _TRIES = 10
 class Lock:
     """A lock held by this process until `release`, or the end of the process.
 
-    Args:
-        database: The file beside which it is held.
-
     Attributes:
         token: Names it; what is kept with whatever this process owns.
         fault: Why nobody else can see that this process runs; empty if all can.

@@ -58,12 +58,7 @@ def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[st
 
 
 class Places:
-    """Find or make the keys of captures, connections and places, in the writer's transaction.
-
-    Args:
-        connection: The writer's.
-        owner: The lock that this process holds.
-    """
+    """Find or make the keys of captures, connections and places, in the writer's transaction."""
 
     def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
         self._connection = connection
@@ -123,12 +118,7 @@ class Places:
 
 
 class RecordTable:
-    """Insert records with all references, in the writer's transaction.
-
-    Args:
-        connection: The writer's.
-        owner: The lock that this process holds.
-    """
+    """Insert records with all references, in the writer's transaction."""
 
     def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
         self._places = Places(connection, owner)

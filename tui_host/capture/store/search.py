@@ -40,10 +40,6 @@ class Found:
 def search(sessions: Sessions, words: str) -> Iterator[Found]:
     """Yield sessions with every word in title or messages, in any case; the last changed first. Blocks.
 
-    Args:
-        sessions: Where to look.
-        words: Separated by spaces.
-
     Raises:
         StoreError: The database cannot be read.
     """

@@ -28,8 +28,8 @@ class Reach:
     """Places that an upstream may name.
 
     Args:
-        host: The upstream's, as its URL spells it.
-        is_plain: It is asked by http.
+        host: The upstream's host, as spelled in the URL.
+        is_plain: The upstream is asked over http.
     """
 
     def __init__(self, host: str, *, is_plain: bool = False) -> None:

@@ -10,11 +10,11 @@ from tui_host.tap.message_framing import Framing, request_framing
 from tui_host.tap.message_heads import HeadEnd, HeadError, RequestHead, read_request
 
 PIPELINED_LIMIT = 64 << 10
-"""Bytes that a client may send ahead of an answer before no more is read from it."""
+"""Bytes that a client may send ahead of an answer before reading pauses."""
 NOT_NAMED = "no metadata has named the authorization server that this place stood for: log in again"
 
 _UNREAD = b"GET"
-"""The method that an unreadable request counts as: one whose answer has a body."""
+"""The method of unreadable requests, so that their answer has a body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +22,10 @@ class ClientRequest:
     """A request ready to go on.
 
     Attributes:
-        head: As it goes on: a form in it is the one that is meant.
-        framing: How its body is framed.
-        route: Where it goes.
-        begun: What has come behind its head.
+        head: The head, with the length of a changed form.
+        framing: The body's framing.
+        route: Where the request goes.
+        begun: Bytes that have come behind the head.
     """
 
     head: RequestHead
@@ -38,10 +38,10 @@ class ClientRequests:
     """Bytes from a client, not yet taken.
 
     Args:
-        relay: What it asks.
+        relay: The relay.
 
     Attributes:
-        method: Of the request whose head was looked at last, as far as that could be read.
+        method: The method of the last request; GET if unreadable.
     """
 
     def __init__(self, relay: Relay) -> None:
@@ -80,7 +80,7 @@ class ClientRequests:
         """The next request ready to go on; None without one.
 
         Raises:
-            HeadError: The request is refused, which has been recorded if it could be read.
+            HeadError: The request is refused. A readable one has been recorded.
         """
         if self._waiting is None:
             self._waiting = self._read()
@@ -98,7 +98,7 @@ class ClientRequests:
         """Read the next head and let the request in; None while the head is incomplete.
 
         Raises:
-            HeadError: The request is refused, which has been recorded if it could be read.
+            HeadError: The request is refused. A readable one has been recorded.
         """
         came, relay = self._came, self._relay
         self._skip_blank_lines()
@@ -121,7 +121,7 @@ class ClientRequests:
         """Where a request goes.
 
         Raises:
-            HeadError: It goes nowhere.
+            HeadError: The request is refused.
         """
         route = self._relay.route(head)
         self._relay.gate.check(head, is_shown=route is not None and bool(route.shown))

@@ -20,8 +20,8 @@ class EndpointFilter:
     """Changes endpoint URLs, however the stream is cut.
 
     Args:
-        origin: The upstream's origin, and what stands for it.
-        announced: Takes each endpoint's URL as it came.
+        origin: The upstream's origin and its replacement.
+        announced: Takes each endpoint's original URL.
     """
 
     def __init__(self, origin: Origin, announced: Callable[[bytes], None]) -> None:

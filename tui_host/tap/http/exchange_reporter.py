@@ -74,11 +74,11 @@ class ExchangeReporter:
     """Reports an exchange, whose request comes in pieces and may have no end.
 
     Args:
-        writer: Takes it.
-        number: Which exchange it is.
-        head: The request's head as it goes to the upstream.
-        origin: Where it goes.
-        answer_limit: Bytes of the response's body that are told; None for all.
+        writer: Takes the reports.
+        number: The exchange's number.
+        head: The request's head for the upstream.
+        origin: The upstream's origin.
+        answer_limit: Bytes of the response's body to report; None for all.
     """
 
     def __init__(

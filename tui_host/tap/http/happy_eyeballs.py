@@ -14,7 +14,7 @@ from typing import TypeAlias
 import anyio
 
 TURN_SECONDS = 0.25
-"""How long one address may take before the next one is tried beside it."""
+"""How long an address may take before the next is tried too."""
 
 _Address: TypeAlias = "tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]"
 Found: TypeAlias = "tuple[socket.AddressFamily, socket.SocketKind, int, str, _Address]"
@@ -24,12 +24,12 @@ async def connected(host: str, port: int, allows: Callable[[str], bool]) -> sock
     """Connect to a host by any of its addresses.
 
     Args:
-        host: Its name, or an address.
+        host: A name or an address.
         port: The port.
-        allows: Tells of an address whether it may be connected to.
+        allows: Whether an address may be connected to.
 
     Raises:
-        OSError: There is none.
+        OSError: No address can be connected to.
     """
     allowed = [info for info in await _addresses(host, port) if allows(str(info[4][0]))]
     if not allowed:
@@ -43,10 +43,10 @@ async def first_of(found: Sequence[Found]) -> socket.socket:
     """Connect to the first address to answer, closing all further connections.
 
     Args:
-        found: Addresses, as the system reports them, in the order in which they are tried.
+        found: Addresses from `getaddrinfo`, in the order of the attempts.
 
     Raises:
-        OSError: There is none: what was wrong with the first that failed.
+        OSError: Every attempt failed; the first error.
     """
     made: list[socket.socket] = []
     faults: list[OSError] = []

@@ -16,14 +16,14 @@ class Request:
     """A request in transit, until answered.
 
     Args:
-        head: As the client sent it.
-        framing: How its body is framed, on either side.
-        reporter: Has it recorded.
+        head: The client's head.
+        framing: The body's framing, on both sides.
+        reporter: Reports the exchange.
 
     Attributes:
-        rest: What stood behind its end.
+        rest: Bytes behind the end.
         is_answered: The response is complete.
-        lasts: Whether the client's connection may be used again after it.
+        lasts: Whether the client's connection may be used again.
     """
 
     def __init__(self, head: RequestHead, framing: Framing, reporter: ExchangeReporter) -> None:
@@ -43,7 +43,7 @@ class Request:
         """Take bytes from the client; returns the request's share, in the original chunks.
 
         Raises:
-            BodyError: The body is not framed as it should be.
+            BodyError: The body's framing is wrong.
         """
         body, reporter = self._body, self.reporter
         payload, self.rest = body.feed(data)
@@ -59,19 +59,19 @@ class Answer:
     """An answer in transit.
 
     Args:
-        request: What it answers, as the client sent it.
-        head: As the upstream sent it.
-        rewriting: Changes what has to be changed.
-        reporter: Has it recorded.
+        request: The client's request.
+        head: The upstream's head.
+        rewriting: Changes head and body.
+        reporter: Reports the exchange.
 
     Attributes:
-        lasts: Whether both connections may be used again after it.
-        has_begun: The client has something of it.
-        rest: What stood behind its end.
-        fault: How it is framed wrongly; what came before that has been given on.
+        lasts: Whether both connections may be used again.
+        has_begun: The client has received the beginning.
+        rest: Bytes behind the end.
+        fault: An error in the framing; everything before the error has been passed on.
 
     Raises:
-        HeadError: It cannot be told how long it is.
+        HeadError: The body's length is unclear.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Answer:
         """Take bytes from the upstream; returns the bytes for the client, including the head at first.
 
         Raises:
-            BodyError: It cannot be changed as it has to be.
+            BodyError: The body cannot be changed as necessary.
         """
         body, reporter = self._body, self._reporter
         try:

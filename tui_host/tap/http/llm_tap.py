@@ -14,9 +14,9 @@ from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import RequestHead, ResponseHead
 
 PORT = 8321
-"""Where it listens if nothing else is asked for."""
+"""The default port."""
 ANSWER_LIMIT = 16 << 20
-"""Bytes of one answer that are kept: more than models say. To write a larger one down takes longer than to pass it on."""
+"""Bytes of an answer to record, more than models say. Recording a larger answer takes longer than passing it on."""
 
 _DOCKER: Mapping[str, str] = MappingProxyType(
     {
@@ -53,7 +53,7 @@ _LOGIN: Mapping[str, str] = MappingProxyType(
         ' "gemini-api-key"}}}} in its settings.json'
     }
 )
-"""With the variable alone it takes a way to log in that it then refuses."""
+"""With the variable alone Gemini CLI chooses a login and then refuses it."""
 _GEMINI: Mapping[str, str] = MappingProxyType(
     {
         "Cline": "API Provider «Google Gemini», Use custom base URL: {root}",
@@ -84,13 +84,13 @@ _ANY: Mapping[str, str] = MappingProxyType(
         **_DOCKER,
     }
 )
-"""For an upstream that does not show whose way it speaks."""
+"""For an upstream of unknown dialect."""
 
 _VERSIONS = ("/v1", "/v1beta")
 _ENDPOINT = re.compile(
     r"/(?:(?:chat/)?completions|responses|messages|embeddings|models(?:/.*)?|api/(?:chat|generate|tags))/?"
 )
-"""What hosts put behind a base URL; manuals and other programs' settings name it with that often."""
+"""Endpoints behind a base URL, which many manuals include in the URL."""
 
 
 def base_url(upstream: Upstream, own: str) -> str:

@@ -25,19 +25,19 @@ from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import RequestHead
 
 PREFIX = b"/tui-host-authorization/"
-"""Stands before the places of authorization servers elsewhere; behind it come scheme, host and path."""
+"""The prefix of places of authorization servers elsewhere, followed by scheme, host and path."""
 RESOURCE = b"/.well-known/oauth-protected-resource"
 SERVERS = (b"/.well-known/oauth-authorization-server", b"/.well-known/openid-configuration")
 FORM_LIMIT = 32 << 10
-"""Bytes of a form that waits to be complete before it is passed on."""
+"""Bytes of a form that is read whole before it goes on."""
 REMEMBERED = 100
-"""Places of a kind that are remembered; older ones are forgotten."""
+"""Places remembered of each kind."""
 LOG_IN_AGAIN = (
     "%s names itself in its answers, so no tap can stand for it: let the host log in again, and the tap leaves logins there to the host; if the"
     " server then refuses the token, log in once without the tap"
 )
 _SERVERS_LIMIT = 2
-"""Authorization servers of a resource that the tap stands for; few resources have more than one."""
+"""Authorization servers of a resource to stand for; few resources have more than one."""
 _PAGE, _TOKEN = "authorization_endpoint", "token_endpoint"
 _FORM = b"application/x-www-form-urlencoded"
 _SPACE = rb"[ \t\r\n]*"
@@ -53,7 +53,7 @@ _BEHIND_PREFIX = re.compile(rb"(https?)/([^/?]+)(.*)", re.DOTALL)
 _TARGET = re.compile(rb"/[!-\x22$-~]*")
 """Printable ASCII without blanks and without a fragment."""
 _PLACE = re.compile(rb"https?://[A-Za-z0-9._:\[\]-]+([/?][!-\x22$-~]*)?", re.IGNORECASE)
-"""A URL that can stand in a request as it is, with neither a user nor a fragment in it."""
+"""A URL fit for a request line, without user and fragment."""
 _V = TypeVar("_V")
 
 
@@ -92,8 +92,8 @@ class Route:
 
     Attributes:
         upstream: Who is asked.
-        target: The request's target there.
-        shown: The URL that a browser is sent to instead; empty for nearly all requests.
+        target: The request's target at the upstream.
+        shown: A URL to send a browser to instead; empty for nearly all requests.
     """
 
     upstream: Upstream

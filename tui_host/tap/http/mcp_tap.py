@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.exchange_records import TimedRecorder
 
 PORT = 8322
-"""Where it listens if nothing else is asked for."""
+"""The default port."""
 REMEMBERED = 1000
-"""Sessions of clients that are told apart; of older ones it is forgotten which they were."""
+"""Client sessions remembered."""
 
 
 class Connections:

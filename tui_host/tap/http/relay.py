@@ -29,7 +29,7 @@ from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead, made
 
 READ_BYTES = 1 << 20
-"""Bytes that are read at once, at most: the more, the less a large body costs."""
+"""Bytes to read at once, at most. Larger reads make large bodies cheaper."""
 _AT_ONCE = struct.pack("ii", 1, 0)
 """A lingering time of 0 seconds, for SO_LINGER."""
 
@@ -48,12 +48,12 @@ class Relay:
 
     Attributes:
         upstream: Where requests go.
-        gate: Which are taken.
-        rewriting: What is led back.
-        logins: Where logins lead, None before what is no MCP server.
-        writer: Takes what passes, to be recorded.
-        answer_limit: Bytes of one answer that are recorded; None for all.
-        group: Owns the tasks that connect.
+        gate: Decides which requests are let in.
+        rewriting: Leads clients back to the relay.
+        logins: Routes logins; None for a model's API.
+        writer: Takes reports for the recorder.
+        answer_limit: Bytes of an answer to record; None for all.
+        group: Owns connecting tasks.
         tell: Takes a sentence for a person.
         numbers: Of the exchanges.
         clients: The connections there are.
@@ -113,7 +113,7 @@ def redirection(url: bytes) -> ResponseHead:
     """A redirect for a browser; the connection ends afterwards.
 
     Raises:
-        HeadError: That is no URL.
+        HeadError: The URL contains a line break.
     """
     fields = (
         made(b"Server", TAP.encode()),
@@ -129,8 +129,8 @@ def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes
     """An error answer in the usual JSON form; the connection ends afterwards.
 
     Args:
-        status: Its status.
-        words: What happened.
+        status: The HTTP status.
+        words: The reason.
         method: The request's.
     """
     error: dict[str, JSON] = {"message": f"{TAP}: {words}", "type": TAP, "code": status}
@@ -162,7 +162,7 @@ def break_off(transport: asyncio.Transport, *, with_reset: bool) -> None:
 
     Args:
         transport: The connection.
-        with_reset: As one that broke, with what was not sent thrown away; else as one that was closed too early.
+        with_reset: Reset the connection and discard unsent bytes; otherwise close early.
     """
     if not with_reset:
         transport.close()

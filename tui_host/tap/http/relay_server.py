@@ -32,12 +32,12 @@ class Service:
 
     Attributes:
         upstream: Where to.
-        port: Where it listens, 0 for any.
+        port: The port to listen on; 0 for any.
         is_mcp: Whether the upstream is an MCP server.
-        allowed: Origins that a person allowed.
-        names: Names of this machine that a person allowed.
-        writer: Takes what passes, to be recorded.
-        answer_limit: Bytes of one answer that are recorded; None for all.
+        allowed: Origins allowed by a person.
+        names: Names of this machine allowed by a person.
+        writer: Takes reports for the recorder.
+        answer_limit: Bytes of an answer to record; None for all.
         tell: Takes a sentence for a person.
     """
 
@@ -118,9 +118,9 @@ async def serve(service: Service, started: Callable[[str], None], ended_by: Mapp
     """Relay until a signal comes.
 
     Args:
-        service: What is relayed.
-        started: Takes the relay's origin once it can be used.
-        ended_by: The signals that end it, with the exit code of each.
+        service: The parameters.
+        started: Called with the relay's origin once the relay listens.
+        ended_by: Signals that end the relay, with exit codes.
 
     Returns:
         The exit code.

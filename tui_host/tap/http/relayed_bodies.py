@@ -19,7 +19,7 @@ class BodyError(Exception):
     """A body with wrong framing.
 
     Attributes:
-        body: What of the body came before that, with it.
+        body: The body's bytes before the error.
     """
 
     def __init__(self, words: str, *, body: bytes = b"") -> None:
@@ -31,7 +31,7 @@ class Body(Protocol):
     """A body being read.
 
     Attributes:
-        done: It has come to its end.
+        done: The body is complete.
     """
 
     done: bool
@@ -45,7 +45,7 @@ class Body(Protocol):
         """Take bytes; returns the body's share and the rest behind the body.
 
         Raises:
-            BodyError: It is not framed as it should be.
+            BodyError: The framing is wrong.
         """
         ...
 
@@ -116,7 +116,7 @@ class ChunkedBody:
     """A body in chunks, with trailers.
 
     Attributes:
-        trailers: The lines after the last chunk, as they came.
+        trailers: The lines after the last chunk, unchanged.
     """
 
     plain = 0
@@ -143,7 +143,7 @@ class ChunkedBody:
                 continue
             end = data.find(b"\n", at) + 1
             line = self._line + data[at : end or len(data)]
-            fault = "a chunk's line that does not end" if len(line) > _LINE_LIMIT else self._take(line) if end else ""
+            fault = "a chunk-size line without an end" if len(line) > _LINE_LIMIT else self._take(line) if end else ""
             at = end or len(data)
             if fault:
                 raise BodyError(fault, body=b"".join(pieces))
@@ -157,12 +157,12 @@ class ChunkedBody:
         """Read a line between chunks; returns a description of an error."""
         if self._after_chunk:
             self._after_chunk = False
-            return "" if line in _ENDS else "a chunk that is longer than it says"
+            return "" if line in _ENDS else "a chunk longer than its size"
         if self._last:
             if line in _ENDS:
                 self.done = True
             elif not _TRAILER.fullmatch(line) or len(self.trailers) > _TRAILERS_LIMIT:
-                return "a trailer that is none"
+                return "an invalid trailer"
             else:
                 self.trailers += line.rstrip(b"\r\n") + b"\r\n"
             return ""

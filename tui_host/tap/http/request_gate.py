@@ -16,10 +16,10 @@ from tui_host.tap.message_heads import NO_PROXY, HeadError, RequestHead
 
 _OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
 _UNASKED = frozenset((b"", b"text/plain", b"multipart/form-data", b"application/x-www-form-urlencoded"))
-"""Content types that a page may post to anybody."""
+"""Content types that a page may post without a preflight."""
 _FORM = b"application/x-www-form-urlencoded"
 _NEEDS_ASKING = frozenset((b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"mcp-protocol-version"))
-"""Headers that no page can send without asking first, and nobody here answers that."""
+"""Headers that no page can send without a preflight, which the relay never answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +28,9 @@ class Gate:
 
     Args:
         port: Where the relay listens.
-        allowed: Origins that a person allowed.
-        names: Names of this machine that a person allowed, as in `Host`, without a port.
-        forms: Whether forms without a credential are taken: OAuth sends its codes so.
+        allowed: Origins allowed by a person.
+        names: Names of this machine allowed by a person, without a port.
+        forms: Whether forms without a credential are let in, as OAuth needs.
     """
 
     port: int
@@ -55,10 +55,10 @@ class Gate:
 
         Args:
             head: The request's.
-            is_shown: It only sends a browser on, to where every page may send it.
+            is_shown: The request only redirects a browser, which every page may do.
 
         Raises:
-            HeadError: It is refused.
+            HeadError: The request is refused.
         """
         host = head.value(b"host")
         is_old = head.minor == 0 and not host  # HTTP/1.0, which no browser speaks

@@ -53,7 +53,7 @@ class Rewriting:
     Args:
         origin: The upstream's, such as `https://mcp.example`.
         own: The relay's.
-        logins: Knows what stands for what in logins, None before what is no MCP server.
+        logins: Changes logins; None for a model's API.
         tell: Takes a sentence for a person.
     """
 
@@ -78,9 +78,9 @@ class Rewriting:
         """A response's head for the client, and a filter for the body; None for most bodies.
 
         Args:
-            request: As the client sent it.
-            response: As the upstream sent it.
-            announced: Takes an endpoint's URL as it came.
+            request: The client's request.
+            response: The upstream's response.
+            announced: Takes an endpoint's original URL.
         """
         has_token = request.value(b"authorization")[:7].lower() == b"bearer "
         if has_token and response.status == 401 and self._logins is not None and self._logins.are_left_alone:

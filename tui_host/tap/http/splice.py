@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 PIPE_BYTES = 1 << 20
 WORTH = 1 << 20
-"""Bytes from which on it is worth the while."""
+"""Bytes from which splicing pays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +22,9 @@ class Spliced:
     """How a passage ended.
 
     Attributes:
-        size: Bytes that were taken from the source.
-        source: What went wrong with the source, None for nothing (it may have ended).
-        sink: What went wrong with the sink, None for nothing.
+        size: Bytes taken from the source.
+        source: An error of the source; None also for its end.
+        sink: An error of the sink.
     """
 
     size: int
@@ -47,10 +47,10 @@ class Splice:
         source: The socket to take from.
         sink: The socket to give to.
         size: Bytes to pass, at most.
-        ended: Called once when all has been passed, the source ends, or something goes wrong; not if it is stopped.
+        ended: Called once at the end or after an error; not after `stop`.
 
     Raises:
-        OSError: The system has no room for another pipe.
+        OSError: The system refuses a pipe.
     """
 
     def __init__(self, source: int, sink: int, size: int, ended: Callable[[Spliced], None]) -> None:
@@ -130,7 +130,7 @@ def _splice(source: int, sink: int, size: int) -> int | None:
     """Move bytes; returns their number, or None if nothing moves for now.
 
     Raises:
-        OSError: One of the two is broken.
+        OSError: Either socket is broken.
     """
     if sys.platform != "linux":
         raise OSError("not on this system")

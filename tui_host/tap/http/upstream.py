@@ -27,9 +27,9 @@ _NOT_KNOWN = "if it is your own, start the tap with --ca-file FILE"
 _OTHER_NAME = "it is for another name: give --upstream the one that its certificate has"
 _OTHER_TIME = "see that this machine's clock is right; if it is, who runs it has to renew it"
 _OF_CERTIFICATES = {9: _OTHER_TIME, 10: _OTHER_TIME, 62: _OTHER_NAME, 64: _OTHER_NAME}
-"""What helps where to trust whoever signed a certificate does not. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
+"""Remedies for certificates where `--ca-file` does not help. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
 _NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"))
-"""What OpenSSL calls an answer that is none of TLS, as its versions have it."""
+"""OpenSSL's names, across versions, for an answer without TLS."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +37,12 @@ class Upstream:
     """An upstream and everything needed for a connection.
 
     Attributes:
-        url: Its URL.
-        proxy: The proxy that leads to it, None where there is none.
-        trust: Whom it has to be certified by, None where nothing is encrypted.
-        other: One that it names, by its URL, reached by the same rules: encrypted, or on its own machine; raises
-            SettingsError as `upstream_of` does, and where it is none that may be named.
-        reach: What it may name.
-        within: The reach of the one that named it; None for the one that was typed.
+        url: The URL.
+        proxy: The proxy to use, if any.
+        trust: Trusted certificates; None for http.
+        other: Makes an upstream named in metadata, by URL; raises SettingsError for unusable and forbidden URLs.
+        reach: Addresses that the upstream may name.
+        within: The reach of the upstream whose metadata named this one; None for a typed URL.
     """
 
     url: SplitResult
@@ -85,7 +84,7 @@ class Upstream:
         """A request's head on the wire. A proxy gets a whole URL, and `*` as a URL without a path (RFC 9112, 3.2.4).
 
         Raises:
-            HeadError: On the wire it would be another.
+            HeadError: The target or a value contains a line break.
         """
         if not self.target_prefix:
             return request_bytes(head)
@@ -111,10 +110,10 @@ class Upstream:
         """Connect a protocol to the upstream.
 
         Args:
-            protocol: Makes it.
+            protocol: Makes the protocol.
 
         Raises:
-            OSError: It cannot be reached, or is not whom it should be.
+            OSError: The upstream cannot be reached or trusted.
         """
         if self.proxy is None:
             await self._directly(protocol)
@@ -192,7 +191,7 @@ def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None
     """Read an upstream from the command line.
 
     Raises:
-        SettingsError: It is no URL of one, the proxy of the environment is of a kind that is not known, or a certificate cannot be read.
+        SettingsError: The URL or the environment's proxy is unusable, or a certificate cannot be read.
     """
     return _upstream(typed, environment, cache(lambda: _trust(ca_file, environment)), None)
 

@@ -27,7 +27,7 @@ from tui_host.tap.message_heads import (
 )
 
 UNCONNECTED_LIMIT = 256 << 10
-"""Bytes of a request that wait for the connection before no more is read."""
+"""Bytes of a request that wait for the connection before reading pauses."""
 
 
 class ClientEnd(Protocol):
@@ -74,8 +74,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
     """Passes requests on, and reads responses.
 
     Attributes:
-        upstream: Whom it asks.
-        is_full: It has more to send than it should before some of that has gone.
+        upstream: The upstream.
+        is_full: Too many bytes wait to be sent.
     """
 
     def __init__(self, relay: Relay, client: ClientEnd, upstream: Upstream) -> None:
@@ -250,7 +250,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             while waiting and self._answer is None and not self._tunnel and not self._abandoned:
                 end = self._end.find(waiting)
                 if self._request is None:
-                    self._break("the upstream sent what nobody had asked for")
+                    self._break("the upstream sent bytes without a request")
                     return
                 if end is None:
                     return
@@ -269,7 +269,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         """Pass on the answer's head, with the beginning of the body."""
         if head.status == 101:
             if not request.wants_websocket:
-                raise HeadError(502, "the upstream changes to a protocol that nobody had asked for")
+                raise HeadError(502, "the upstream switches to a protocol that the host did not request")
             self._change_protocol(head, rest)
             return
         if self._reporter is None:

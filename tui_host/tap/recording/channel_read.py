@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.recorder_process import RecorderEnds
 
 TICK = 0.005
-"""Seconds in which a burst is read together: otherwise the recorder would have to be woken for each message."""
+"""Seconds in which a burst is read together, instead of waking the recorder for each message."""
 _SOON = 0.25
-"""Seconds after which it is checked again whether everything read is kept."""
+"""Seconds between checks whether everything read is kept."""
 _MUCH = 64 << 10
 _LATE = 0.25
-"""Seconds that much data may wait: both sides and the relay want the processors just then, and being nice does not leave them enough."""
+"""Seconds that much data may wait, leaving the processors to relay, host and server."""
 _AT_ONCE = 1 << 20
 
 

@@ -35,7 +35,7 @@ RESPONSE, ANNOUNCED, CHUNK = b"r", b"p", b"c"
 COMPLETE, FAILED, CLOSED = b"d", b"f", b"x"
 """How an exchange ended: in order; otherwise, as `capture.http.exchange_end` writes it; by the host's going."""
 PIECES = frozenset((OUT, IN, ERROR, SENT, CHUNK))
-"""Kinds that may be left out where there is no room."""
+"""Kinds that may be left out without room."""
 
 
 def lost(kind: bytes) -> bytes:
@@ -50,7 +50,7 @@ BYE = b"bye\n"
 TAKEN = b"\0\n"
 """Among the notices: everything was read, and the relay has something to do now."""
 HOPEFUL, DOUBTFUL = b"\1\n", b"\3\n"
-"""Among the notices: recording will work as far as can be seen, so the relay's end need not wait to hear of it; or it may not."""
+"""Among the notices: recording works as far as can be seen, so that the relay's end need not wait for news; or recording may fail."""
 
 _HEAD = Struct("<cQII")
 _FILE_LIMIT = 1 << 30

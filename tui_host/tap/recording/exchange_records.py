@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.channel_write import Item
 
 REQUESTS_LIMIT = 2 * BODY_LIMIT
-"""Bytes of requests' bodies that are held at a time, of all that are being sent; what is more is not kept."""
+"""Bytes of unfinished requests' bodies to hold in all; more are not kept."""
 ENDED_EARLY = "the tap was ended"
 _ENDS = frozenset((COMPLETE, FAILED, CLOSED))
 _SENT_LOST, _CHUNK_LOST = lost(SENT), lost(CHUNK)

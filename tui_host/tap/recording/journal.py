@@ -24,13 +24,13 @@ ROOM = 4 << 20
 FOLDERS = ("/var/tmp", "/tmp")  # noqa: S108 - a name there is random, new, and gone at once
 """Where the file is made if TMPDIR is no place for it."""
 _COUNTERS = mmap.PAGESIZE
-"""Bytes before the waiting ones. Counters of bytes count from the journal's beginning and never go back."""
+"""Bytes before the data, for counters. Counters of bytes start with the journal and never go back."""
 _ADDED, _FILE_ADDED, _FILE_BEGAN, _HELD = 0, 1, 2, 3
-"""The relay's: bytes added to memory and to the file, where the file begins since it was last emptied, bytes that wait elsewhere."""
+"""The relay's counters: bytes added to memory and to the file, the file's beginning after being emptied, bytes held."""
 _TAKEN, _FILE_TAKEN, _IS_AWAITED, _KEPT, _UNFINISHED, _IS_WELL, _IS_FAULT_TOLD = 32, 33, 34, 35, 36, 37, 38
-"""The recorder's, away from the relay's so that two processors do not contend for one cache line."""
+"""The recorder's counters, apart from the relay's so that processors do not contend for a cache line."""
 _MISSED_BELL_SECONDS = 1.0
-"""How long the recorder waits at most if it missed the bell, which memory reordering can cause."""
+"""How long a recorder waits that missed the bell because of memory reordering."""
 
 
 class Journal:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BEGINS = b'{"tui_host":'
-"""So begins a log."""
+"""The beginning of a log."""
 _DATABASE = "tui-host.db"
 _WORDS: Mapping[int, str] = {
     errno.ENOENT: "there is no such folder (make it first)",
-    errno.ENOTDIR: "what it names as a folder is none (name a file in a folder)",
+    errno.ENOTDIR: "part of the path is not a folder (name a file in a folder)",
     errno.EISDIR: "it is a folder (name a file in it)",
-    errno.ENXIO: "nobody reads from it (start what reads it first)",
+    errno.ENXIO: "nobody reads from it (start the reader first)",
     errno.EACCES: "you may not write there (name a file of your own)",
     errno.EROFS: "it cannot be written to there (name a file in another place)",
     errno.ENOSPC: "the disk is full (make room, or name a file on another one)",

@@ -23,12 +23,12 @@ from tui_host.tap.threads import Thread
 PATIENCE = 2.0
 """Seconds for the reader of a pipe to take something."""
 AT_ONCE = 1 << 20
-"""Bytes that are written at once, at most, so that it is known how far a long line has come."""
+"""Bytes to write at once, at most, to see the progress of a long line."""
 LOOK_SECONDS = 0.05
 """How often the log looks for new records."""
 RETRY_SECONDS = 5.0
 RECORDS_AT_ONCE = 500
-"""Records that are read at once, at most: reading them from the database takes time."""
+"""Records to read at once, at most, since reading from the database takes time."""
 
 
 class Log(Protocol):

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10
-"""While bytes pass the recorder gets about a tenth of a processor that others want, and all that they leave: what waits has room."""
+"""The recorder's niceness while bytes pass: about a tenth of a busy processor, and all of an idle one."""
 BROKEN = 1
-"""The exit code of a recorder that has broken down while the relay goes on, so that another is begun."""
+"""The exit code of a recorder broken down while the relay goes on; the relay starts another."""
 CLOSE_SECONDS = 10.0
 GRACE_SECONDS = 2.0
-"""How long what is left is still recorded after SIGTERM and the relay's end; without SIGTERM as long as it takes."""
+"""How long recording goes on after SIGTERM and the relay's end. Without SIGTERM there is no limit."""
 UNWRITTEN = 8 << 20
-"""Bytes that are recorded before the recorder waits for the database: with what the journal holds, all that a killed recorder loses."""
+"""Bytes to record before waiting for the database, and so what a killed recorder loses, with a batch and unfinished lines."""
 SETTLE_SECONDS = 1.0
-"""The same as time."""
+"""Seconds to record before waiting for the database."""
 DISK_ROOM = 64 << 20
 """Bytes on the disk; with less, a burst may not fit."""
 _ERRORS = 2

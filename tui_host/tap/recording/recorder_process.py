@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     PlainLog: TypeAlias = Callable[[Callable[[str], None]], Log]
 
 LAST_WORDS = 5.0
-"""Seconds that the relay's end may wait to hear what is wrong with recording, where something seems to be."""
+"""Seconds that the relay's end waits for news where recording seems to fail."""
 NOTICES_SECONDS = 0.25
-"""Seconds that the relay's end may take to pass on notices that are on their way."""
+"""Seconds that the relay's end may take to pass on notices."""
 _CLOSING, _CLOSED = 0.1, 2.0
-"""Seconds that a recorder which sends no more notices may take to end: as the tap ends, and before."""
+"""Seconds for a recorder without notices to end: at the tap's end, and before."""
 FIRST_REST, LONGEST_REST = 0.1, 4.0
 """Seconds between two recorders, where each dies at once."""
 MOST_NOTICES = 1000
-"""Different sentences that a tap tells: a web page could cause any number."""
+"""Different sentences to tell, at most; a web page could cause any number."""
 
 
 def told_once(tell: Callable[[str], None]) -> Callable[[str], None]:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.journal import Journal
 
 PATIENCE = 10.0
-"""Seconds in which something must be kept while something waits. A locked database is waited for up to 5; the recorder reports of it."""
+"""Seconds without progress before a standstill is told. For a locked database the recorder waits 5 seconds and tells itself."""
 START_PATIENCE = 30.0
-"""The same before anything was kept: starting takes a second of the processor, of which the recorder gets a tenth on a busy machine."""
+"""The same at the start, which takes a second of processor time, ten on a busy machine."""
 LOOK_SECONDS = 1.0
 """How often the relay looks."""
 

@@ -30,18 +30,18 @@ LOOK_SECONDS = 0.5
 """How often the session looks for faults."""
 REOPEN_SECONDS = 5.0
 GRACE_SECONDS = 5.0
-"""How long the database may take for each step of its end, and a log to go on."""
+"""How long the database may take for each step at the end, and a log without progress."""
 LOCKED_SECONDS = 300.0
-"""How much longer while another program holds the database locked: it may let go at any moment."""
+"""How much longer to wait at the end for a locked database."""
 LAST_SECONDS = 60.0
-"""How much longer the end may take where all is well but slow: nobody waits for it."""
+"""How much longer a slow end may take, which keeps nobody waiting."""
 TOUCH_SECONDS = 5.0
 """How often at most the session's time of change is saved."""
 
 MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20, most_bytes=128 << 20)
 """No view follows here, and a tap should not grow."""
 NOT_OPEN = "the database is not open yet"
-"""Why nothing is kept at first, which is no fault and not told."""
+"""Why nothing is kept at first; no fault, and not told."""
 
 
 def _nothing() -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.channel_write import ChannelWriter
 
 WAKES = signal.SIGCHLD
-"""Wakes a thread: of the signals that a tap hears itself, and does not hand on, the one whose handler wants nothing more than that."""
+"""The signal to wake a thread: the tap's own, with a handler that does nothing."""
 NO_MEMORY = b"tui-host tap: no memory is left to pass on what comes; this stream ends here\n"
 
 
@@ -25,16 +25,16 @@ class Pump:
     """Copies bytes between two descriptors until either ends.
 
     Args:
-        source: What is read.
-        target: What is written.
-        kind: Of what passes, as it is told.
+        source: The descriptor to read.
+        target: The descriptor to write.
+        kind: The kind of the reported items.
         writer: Is told.
         ended: Called at the end, in the pump's thread.
 
     Attributes:
-        is_broken: Nobody takes what is written.
-        is_over: It has come to its end.
-        written: Bytes that were taken.
+        is_broken: Nobody reads the target.
+        is_over: The pump has ended.
+        written: Bytes written.
     """
 
     def __init__(self, source: int, target: int, kind: bytes, writer: ChannelWriter, ended: Callable[[], None]) -> None:
@@ -51,7 +51,7 @@ class Pump:
         """Make a thread, also again after a halt, in a forked process.
 
         Raises:
-            OSError: There can be none.
+            OSError: The thread cannot start.
         """
         self._is_halted = False
         self._turn = _thread.allocate_lock()
@@ -102,11 +102,11 @@ class Pump:
     def halt(self, nowhere: int) -> None:
         """Stop reading and writing without losing a byte: bytes read and not taken are kept for the next run.
 
-        The thread, be it waiting for the source or for the target, wakes up with others under its hands. It comes to the end of the one,
-        and writes what it still has to the other, where it is read back.
+        The descriptors are exchanged under the thread: the source for one at end of file, the target for a pipe. The thread is woken, writes the
+        bytes in hand to the pipe and ends, and these bytes are read back.
 
         Args:
-            nowhere: A descriptor that is at its end.
+            nowhere: A descriptor at end of file.
         """
         thread = self._thread
         if self.is_over:

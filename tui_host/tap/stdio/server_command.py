@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
-"""Exit codes for a command that cannot be started: those of the shell, `env` and `nohup`."""
+"""Exit codes for a command that cannot be started, as in the shell, `env` and `nohup`."""
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -39,7 +39,7 @@ def become(command: tuple[str, ...], closed: Collection[int], tell: Callable[[st
 
     Args:
         command: The server's.
-        closed: Which of the standard streams the host has given to nobody.
+        closed: Standard streams that the host left closed.
         tell: Takes a sentence for a person.
     """
     for number in closed:
@@ -55,13 +55,13 @@ def become(command: tuple[str, ...], closed: Collection[int], tell: Callable[[st
 def _why(command: str, error: OSError | ValueError) -> str:
     """Why a command cannot be started, with a remedy."""
     if not command:
-        return "there is nothing between its quotes (tui-host tap stdio NAME -- COMMAND ARGUMENTS…)"
+        return "the command is empty (tui-host tap stdio NAME -- COMMAND ARGUMENTS…)"
     if not isinstance(error, OSError):
         return str(error)
     if isinstance(error, FileNotFoundError) and "/" not in command:
         return "PATH has no such command (give its whole path: a host that a menu started may have a shorter PATH)"
     if isinstance(error, FileNotFoundError) and os.path.exists(command):  # noqa: PTH110 - pathlib takes long to import
-        return "what its first line names behind #! is not there"
+        return "the interpreter that its first line names behind #! is missing"
     if isinstance(error, PermissionError):
         if "/" in command and os.path.isdir(command):  # noqa: PTH112
             return "it is a folder"

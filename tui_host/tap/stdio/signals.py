@@ -20,16 +20,16 @@ OWN = {
     signal.SIGCHLD,  # with which a tap learns of its server's end, and wakes a thread
     *(signal.SIGKILL, signal.SIGSTOP),  # nobody hears them
 }
-"""What is a process's own business; every other signal was sent to the server."""
+"""Signals for the tap itself; all others are meant for the server."""
 STOPS = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
-"""With which a terminal stops a program: where that one is the tap, its server too. They cannot be blocked: its reads would fail."""
+"""Signals with which a terminal stops a program. Blocking them would make reads from the terminal fail."""
 
 
 class Signals:
     """Holds signals back until `start`. Make this before any lasting thread.
 
     Attributes:
-        mask: What the server is to block, as the tap's host had it.
+        mask: The host's signal mask, for the server.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Signals:
             pass_on: Takes a signal's number.
 
         Raises:
-            OSError: There can be none.
+            OSError: The thread cannot start.
         """
         self._turn = _thread.allocate_lock()
         self._turn.acquire()

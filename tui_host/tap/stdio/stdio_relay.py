@@ -39,31 +39,31 @@ if TYPE_CHECKING:
     from tui_host.tap.typed_command import Stdio
 
 PATIENCE = 2.0
-"""Seconds for each step of a server's end once its host has gone, as in our own connections."""
+"""Seconds for each step of a server's end after the host has gone, as in our own connections."""
 LOOK_SECONDS = 0.25
-"""How often it is looked whether the host has gone that has nothing more to say."""
+"""How often to check whether a silent host has gone."""
 START_SECONDS = 1.0
-"""So long the process that records leaves the processor to a server that says nothing yet."""
+"""Seconds that the recorder leaves the processor to a silent server."""
 PIPE_LIMIT = 1 << 20
-"""Bytes that a pipe holds at most, where nobody has let it hold more: what comes after them, somebody says who has not ended."""
+"""A pipe's usual capacity at most; more bytes after the server's exit come from a process that still runs."""
 ROOM = 4 << 20
-"""Bytes of memory that have to be free where a tap begins: more than its pumps ever take."""
+"""Bytes of memory that must be free at the start, more than the pumps ever take."""
 NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-"""Why nothing can be started beside a tap, while it may be in its place."""
+"""Errors with which a server cannot start beside a tap, though perhaps in the tap's place."""
 WRONG = 2
-"""The exit code for what is not usable as it was typed."""
+"""The exit code for wrong use."""
 
 TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-"""What a terminal, or a host that signals a group, would send to all that the server has started."""
+"""Signals for the server's whole process group, as a terminal sends them."""
 
 
 def relay(tap: Stdio, closed: Collection[int], plain_log: PlainLog) -> NoReturn:
     """Start the server, relay until the server ends, and end in the server's way.
 
     Args:
-        tap: What was typed.
-        closed: Which of the standard streams the host has given to nobody.
-        plain_log: As `RecorderOptions` has it.
+        tap: The typed command.
+        closed: Standard streams that the host left closed.
+        plain_log: As in `RecorderOptions`.
     """
 
     def tell(words: str) -> None:
