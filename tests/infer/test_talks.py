@@ -10,8 +10,10 @@ from tests.infer.forms import FORMS, Answer, Results, User
 from tests.infer.scene import OPENAI, SUM, Scene, call
 from tests.infer.world import MS, World
 from tests.steps import steps
+from tui_host.chat.conversation import CallItem, Conversation
 from tui_host.errors import JSON
 from tui_host.infer.story import Story
+from tui_host.infer.story_chat import Telling
 
 
 @pytest.mark.parametrize(
@@ -196,8 +198,16 @@ def test_a_call_that_is_told_otherwise_has_the_only_frame_that_is_left_and_says_
     scene.asks("a sum", one)
     scene.runs(math, "add", "30")
     scene.goes_on("a sum", [one], [(one, "add reported an error: invalid structuredContent")])
-    (joined,) = scene.world.story().joined()
+    story = scene.world.story()
+    (joined,) = story.joined()
     assert ([frame.tool for frame in joined.sent], joined.is_told_otherwise) == (["add"], True)
+    told = [found.link.words for found in story.links() if found.link.relation == "told"]
+    assert told == ["told otherwise: add reported an error: invalid structuredContent"]
+    chat = Conversation()
+    Telling(story, chat).tell()
+    assert [item.words for item in chat.items if isinstance(item, CallItem)] == [
+        "approved by its host, not here · inferred · told otherwise"
+    ]
 
 
 def twice_at_once(size: int) -> int:

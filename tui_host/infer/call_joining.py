@@ -19,6 +19,8 @@ from tui_host.infer.matching.shared_servers import Connection
 from tui_host.infer.tapped_frames import Frames
 from tui_host.infer.tool_aliases import meant, names_server
 
+TOLD_OTHERWISE = "told otherwise"
+"""Said of a call of which the model is told something else than what the server answered."""
 _Unheeded: TypeAlias = dict[tuple[str, str, str | None], int]
 """When calls were asked for first in answers from which nothing goes on, by the host's name and what is meant."""
 

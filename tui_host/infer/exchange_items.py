@@ -12,7 +12,7 @@ from tui_host.chat.conversation import AnswerItem, AnswerState, CallItem, CallSt
 from tui_host.infer.asking.conversations import Said
 from tui_host.infer.asking.model_exchange import Asking
 from tui_host.infer.asking.request_messages import Piece
-from tui_host.infer.call_joining import Joined
+from tui_host.infer.call_joining import TOLD_OTHERWISE, Joined
 from tui_host.infer.call_values import Sent
 from tui_host.infer.unplaced_results import doubt_in_words
 from tui_host.llm.exchange_summary import end_words
@@ -21,8 +21,6 @@ NOTE = ("note",)
 """Names the item that tells of an exchange how it ended, where that is no answer."""
 _BY_HOST = "approved by its host, not here"
 _INFERRED = f"{_BY_HOST} · inferred"
-TOLD_OTHERWISE = "told otherwise"
-"""The model is told something else than what the server answered."""
 _NAMED = 4
 """Frames that are named where nothing tells which of them it was."""
 

@@ -15,7 +15,7 @@ from tui_host.infer.asking.injected import Injections
 from tui_host.infer.asking.model_exchange import asking_of
 from tui_host.infer.asking.request_reader import Hearing
 from tui_host.infer.asking.speakers import Own, Speaking, hosts_asking, hosts_of, own_hosts, speaking_in
-from tui_host.infer.call_joining import Joined, Joining
+from tui_host.infer.call_joining import TOLD_OTHERWISE, Joined, Joining
 from tui_host.infer.call_steps import Steps
 from tui_host.infer.call_values import Asked
 from tui_host.infer.clock_offsets import Cuts
@@ -170,7 +170,8 @@ class Story:
             for told in joined.told:
                 span = Span(exchange=told.exchange, side="request", start=told.start, end=told.end)
                 known = "id" if told.by_id else "value"
-                link = replace(bare, relation="told", span=span, known=known, words=line(told.text, _WORDS))
+                words = f"{TOLD_OTHERWISE}: {told.text}" if joined.is_told_otherwise else told.text
+                link = replace(bare, relation="told", span=span, known=known, words=line(words, _WORDS))
                 yield Found(capture=told.capture, place=place, link=link)
 
     # Who it is.
