@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import first_of, first_values
 from tests.system.terminal import ROOT, Terminal, program
 
 SHELL = str(ROOT / "tests/system/shell.py")
@@ -61,7 +62,7 @@ def test_after_sigkill_the_terminal_is_as_it_was(tmp_path: Path) -> None:
         terminal.until(lambda: not terminal.family.living())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTSTP, signal.SIGSTOP], ids=["tstp", "stop"])
+@pytest.mark.parametrize("number", first_values([signal.SIGTSTP, signal.SIGSTOP]), ids=["tstp", "stop"])
 def test_a_pause_gives_the_terminal_to_the_shell_and_comes_back_as_it_was(tmp_path: Path, number: int) -> None:
     with program(tmp_path) as terminal:
         terminal.until_shown("Ask anything")
@@ -108,7 +109,9 @@ def test_suspend_gives_the_terminal_to_the_shell_until_fg_and_bg_does_not_take_i
         assert terminal.is_restored()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["term", "hup"])
+@pytest.mark.parametrize(
+    ("number", "code"), first_of([(signal.SIGTERM, 143), (signal.SIGHUP, 129)]), ids=["term", "hup"]
+)
 def test_a_job_that_is_told_to_end_while_it_is_suspended_ends_and_writes_nothing(
     tmp_path: Path, number: int, code: int
 ) -> None:
@@ -178,11 +181,11 @@ def test_a_terminal_that_reads_nothing_keeps_nothing_from_its_end(tmp_path: Path
         assert terminal.process.wait(20) == 143  # nobody reads
 
 
-MISTAKES = ["early", "start", "handler", "worker", "host", "end", "ask", "ask host"]
-"""Where they are made: before the app, in its first frame, in a handler, a worker, the host's tasks, its end; without a screen."""
+MISTAKES = ["handler", "ask", "early", "start", "worker", "host", "end", "ask host"]
+"""Places of a mistake: a handler, `ask`, before the app, its first frame, a worker, the host's tasks, its end."""
 
 
-@pytest.mark.parametrize("kind", MISTAKES)
+@pytest.mark.parametrize("kind", first_values(MISTAKES, 2))
 def test_a_mistake_of_ours_is_one_line_and_a_private_log_without_secrets(tmp_path: Path, kind: str) -> None:
     words = ("ask", "hello") if kind.startswith("ask") else ()
     with program(tmp_path, FAULTY, kind, *words, config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:

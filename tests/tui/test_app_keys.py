@@ -150,7 +150,7 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
     assert app.prompt.text == "/inspektor"
     assert not app.session.turn
     names = [command.title.split(" ")[0] for command in app.app.get_system_commands(app.app.screen)]
-    documents = ["Read:"] * len(shipped_documents())
+    documents = ["read:"] * len(shipped_documents())
     assert names == [*(action.name for action in ACTIONS if action.name != "palette"), *documents]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tui.asking import LONG, Asking, armed, at_once, decide, question, text, verdict, words
+from tests.cases import first_values
+from tests.tui.asking import LONG, Asking, armed, at_once, decide, question, text, until_said, verdict, words
 from tui_host.chat.call_arguments import canonical
 
 
@@ -23,7 +24,7 @@ async def test_it_looks_as_designed() -> None:
         for key in ("y once", "Y all remaining", "A this tool, this session", "e edit", "n no", "r no, because…"):
             assert key in text(app)
         assert "esc no, and stop the turn" in text(app)
-        assert "ready" in text(app)
+        await until_said(pilot, app, "ready")
 
 
 @pytest.mark.parametrize("key", ["y", "a"])
@@ -96,7 +97,7 @@ async def test_escape_rejects_and_stops() -> None:
         assert (asked.decision.verdict, asked.decision.stop) == ("rejected", True)
 
 
-@pytest.mark.parametrize("key", ["enter", "space", "x", "Z", "ctrl+j"])
+@pytest.mark.parametrize("key", first_values(["enter", "space", "x", "Z", "ctrl+j"], 2))
 async def test_no_other_key_decides(key: str) -> None:
     asked = question()
     app = Asking(asked)

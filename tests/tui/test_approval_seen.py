@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.cases import first_values
 from tests.tui.asking import HOSTILE, KEY, LONG, SCHEMA, Alone, Asking, armed, decide, question, text, verdict
 from tests.tui.waiting import until
 from tui_host.capture.visible import hidden
@@ -17,7 +18,7 @@ from tui_host.tui.glyphs import ASCII
 from tui_host.tui.widgets.approval.approval_words import call_row, description_of, hints_of
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (40, 12), (36, 9)])
+@pytest.mark.parametrize("size", first_values([(36, 9), (60, 20), (80, 24), (40, 12)]))
 async def test_on_low_screens_arguments_and_keys_stay(size: tuple[int, int]) -> None:
     app = Alone(question(description="words " * 200, arguments={"path": "/"}))
     async with app.run_test(size=size) as pilot:
@@ -28,7 +29,7 @@ async def test_on_low_screens_arguments_and_keys_stay(size: tuple[int, int]) -> 
         assert app.approval.region.height <= size[1]
 
 
-@pytest.mark.parametrize("size", [(24, 20), (60, 4), (1, 1)])
+@pytest.mark.parametrize("size", first_values([(60, 4), (24, 20), (1, 1)]))
 async def test_where_the_arguments_cannot_be_seen_nothing_can_be_approved(size: tuple[int, int]) -> None:
     asked = question()
     app = Alone(asked)

@@ -16,6 +16,7 @@ from textual.strip import Strip
 from textual.widgets import Static, TextArea
 from typing_extensions import override
 
+from tests.cases import first_values
 from tests.tui.test_lines import Numbers, Picked
 from tui_host.tui import textual_private
 
@@ -181,7 +182,7 @@ async def test_what_is_typed_is_painted_before_all_else() -> None:
         assert others
 
 
-@pytest.mark.parametrize("size", [(1, 1), (20, 3), (200, 60)])
+@pytest.mark.parametrize("size", first_values([(20, 3), (1, 1), (200, 60)]))
 async def test_a_screen_of_any_size_is_painted(size: tuple[int, int]) -> None:
     app = Painted()
     async with app.run_test(size=size) as pilot:

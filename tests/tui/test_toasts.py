@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets._toast import Toast
 
+from tests.cases import first_values
 from tests.tui.app_running import BOUND_SECONDS, Running
 from tests.tui.still import still
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
@@ -14,7 +15,7 @@ from tui_host.tui.widgets.prompt.prompt_field import Prompt
 LONG = "math.multiply runs unasked in this session from now on. /revoke takes it back."
 
 
-@pytest.mark.parametrize("size", [(60, 20), (140, 45)])
+@pytest.mark.parametrize("size", first_values([(60, 20), (140, 45)]))
 async def test_a_toast_hides_neither_the_prompt_nor_the_approval(tmp_path: Path, size: tuple[int, int]) -> None:
     async with still(tmp_path, size=size) as app:
         main = app.app.main

@@ -47,7 +47,7 @@ class NextRequest:
     hub: Hub | None = None
 
 
-def spoken(session: Session, settings: Settings) -> ToolProtocol:
+def session_protocol(session: Session, settings: Settings) -> ToolProtocol:
     """Return the session's tool protocol, with its prompt freshly read from the files. Blocks on the disk.
 
     Raises:
@@ -57,7 +57,7 @@ def spoken(session: Session, settings: Settings) -> ToolProtocol:
     return protocol(name, template_of(name, settings.config_dir))
 
 
-def asking(
+def build_request(
     session: Session,
     tools: Sequence[Tool],
     rule: NameRule,

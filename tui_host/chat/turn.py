@@ -14,7 +14,7 @@ from tui_host.chat import result_words as wording
 from tui_host.chat.active_profile import apply_profile, offers, profile_of
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.history_repair import host_message, new_results
-from tui_host.chat.next_request import asking, spoken
+from tui_host.chat.next_request import build_request, session_protocol
 from tui_host.chat.step import Step, cut_note
 from tui_host.chat.step_calls import Calls
 from tui_host.chat.turn_result import TurnResult
@@ -166,7 +166,7 @@ class Turn:
         follows = apply_profile(
             profile, services.settings.environment, now=services.now(), servers=services.pool.statuses()
         )
-        self._protocol = await to_thread.run_sync(spoken, session, services.settings)
+        self._protocol = await to_thread.run_sync(session_protocol, session, services.settings)
         if not session.messages.is_loaded:  # thousands would block the screen
             await to_thread.run_sync(session.messages.load)
         if self._protocol.reads_resources:
@@ -174,7 +174,7 @@ class Turn:
         limit = services.settings.limits.steps
         for number in range(1, limit + 1):
             rule = dialect(provider.dialect).name_rule
-            asked = asking(session, services.pool.tools(), rule, self._protocol, profile=follows)
+            asked = build_request(session, services.pool.tools(), rule, self._protocol, profile=follows)
             session.step += 1
             self.result.steps = number
             self.result.answer = None

@@ -229,13 +229,13 @@ def _add_models(add: AddParser) -> None:
 
 READ_FROM_FILES = """\
 The format is recognised by a file's content:
-  JSON lines, as `sessions export` and `tap --log` write them
-  HTTP archives (HAR), as browsers and mitmproxy write them, of any size: exchanges with models and MCP servers
-  one request to a model, or one answer: an event stream, lines of JSON, or JSON; a list of messages, as Cline keeps
-  logs of home-made proxies: request lines and `data:` lines, lines of JSON-RPC, with times and arrows before them or without;
-    an object for each message or each exchange; values as Python prints them; Claude Desktop's and VS Code's own logs of their servers
-Each may be packed by gzip. Several files are read as one: a request and its answer, the log before a model and the
-one before a server, what went into a server and what came out of it."""
+  JSON lines, as written by `sessions export` and `tap --log`
+  HTTP archives (HAR) from browsers and mitmproxy, of any size
+  one request to a model, or one response: an event stream, JSON lines, or JSON; a list of messages, as kept by Cline
+  logs: a JSON object on each line; JSON-RPC lines with or without a prefix and a direction, as written by Claude Desktop,
+    VS Code and `tee`; request lines followed by `data:` lines
+Files may be compressed with gzip. Several files are read as one capture: requests and responses, the log in front of a
+model and the log in front of a server, a server's input and output."""
 
 
 def _add_open(add: AddParser) -> None:

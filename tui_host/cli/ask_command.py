@@ -119,10 +119,10 @@ class _AskRun:
 
     def _speaking(self, session: Session) -> Session:
         """Check the prompts of tool protocol and profile before anything is waited for; returns the session."""
-        from tui_host.chat.next_request import spoken
+        from tui_host.chat.next_request import session_protocol
 
         settings = self._host.settings
-        spoken(session, settings)
+        session_protocol(session, settings)
         apply_profile(profile_of(session, settings), settings.environment, now=local_time(), servers=())
         return session
 

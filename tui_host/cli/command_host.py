@@ -11,7 +11,7 @@ import anyio
 
 from tui_host.cli import diagnostics
 from tui_host.errors import TuiHostError
-from tui_host.host.defects import caught_defects
+from tui_host.host.defects import catch_defects
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -53,7 +53,7 @@ async def running(host: Host) -> AsyncGenerator[Interruption]:
     """
     interruption = Interruption()
     fault: TuiHostError | OSError | None = None
-    with caught_defects(lambda error, _: diagnostics.tell(str(host.mistake(error)))):
+    with catch_defects(lambda error, _: diagnostics.tell(str(host.mistake(error)))):
         async with anyio.create_task_group() as group:
             await group.start(_watch, interruption)
             try:

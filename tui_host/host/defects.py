@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def caught_defects(noted: Callable[[BaseException, str], None]) -> Generator[None]:
+def catch_defects(noted: Callable[[BaseException, str], None]) -> Generator[None]:
     """Catch what Python would print about unhandled errors, while the block runs on a running loop.
 
     Args:

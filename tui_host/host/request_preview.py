@@ -34,7 +34,7 @@ class _Collected:
         return len(self.drafts)
 
 
-async def coming(host: Host, session: Session, text: str, attached: Sequence[Attached] = ()) -> list[Draft]:
+async def preview_request(host: Host, session: Session, text: str, attached: Sequence[Attached] = ()) -> list[Draft]:
     """Return the request of a turn with this text and these files, in recorded form, followed by its links.
 
     Starts the demo model's process if that model would be asked: the address is part of the request.
@@ -49,7 +49,7 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     from tui_host.chat.attachments import message_parts
     from tui_host.chat.exchange_links import Links
     from tui_host.chat.history_repair import new_results
-    from tui_host.chat.next_request import asking, spoken
+    from tui_host.chat.next_request import build_request, session_protocol
     from tui_host.llm.dialects.dialect_table import dialect
 
     await host.ready()
@@ -61,8 +61,8 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     speaks = dialect(provider.dialect)
     configured, environment = profile_of(session, host.settings), host.settings.environment
     profile = apply_profile(configured, environment, now=local_time(), servers=host.pool.statuses())
-    tools, protocol = host.pool.tools(), spoken(session, host.settings)
-    asked = asking(session, tools, speaks.name_rule, protocol, profile=profile, unsent=parts)
+    tools, protocol = host.pool.tools(), session_protocol(session, host.settings)
+    asked = build_request(session, tools, speaks.name_rule, protocol, profile=profile, unsent=parts)
     place = Place(session=session.id, turn=session.turn + 1, step=1)
     outgoing, draft = await client.preview(provider, asked.ask, place=place)
     collected = _Collected(host.recorder.redactor)

@@ -359,7 +359,7 @@ class TuiHost(App[int]):
                 key = f" ({action.shown})" if action.shown else ""
                 yield SystemCommand(f"{action.name}{key}", action.help, partial(self.run_command, action.name))
         for name in shipped_documents():
-            yield SystemCommand(f"Read: {name}", DOCUMENTS.get(name, ""), partial(self._read_document, name))
+            yield SystemCommand(f"read: {name}", DOCUMENTS.get(name, ""), partial(self._read_document, name))
 
     def _read_document(self, name: str) -> None:
         from tui_host.tui.screens.help_screen import DocumentScreen

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_host.guard.terminal_state import restore
-from tui_host.host.defects import caught_defects
+from tui_host.host.defects import catch_defects
 from tui_host.tui import textual_private
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ async def watched(
 
     before = {number: signal.signal(number, end) for number in SIGNALS}
     try:
-        with caught_defects(failed):
+        with catch_defects(failed):
             async with asyncio.TaskGroup() as group:
                 watch = group.create_task(_watch_terminal(app))
                 try:

@@ -21,5 +21,4 @@ MIGRATIONS: Migrations = {
     4: schema_4.STATEMENTS,
 }
 
-OLDEST = min(MIGRATIONS)
 NEWEST = max(MIGRATIONS)

@@ -119,7 +119,7 @@ class _Speaker:
         token, start = self._links.pop()
         address = _address(token, "href")
         is_auto = token.markup == "autolink"
-        shown = "" if is_auto or _says(self.found[start:], address) else f" ({address})"
+        shown = "" if is_auto or address.startswith("#") or _says(self.found[start:], address) else f" ({address})"
         if shown:
             self.found.append(Segment(shown, self._inks["address"]))
         if self._walk is not None:

@@ -102,7 +102,7 @@ def _documents_block() -> Iterator[str]:
     if names:
         yield "## Documents"
         rows = [(f"{number} {name}", DOCUMENTS.get(name, "")) for number, name in enumerate(names, 1)]
-        yield _table("number", "what it is about", rows)
+        yield _table("press", "to read about", rows)
 
 
 def _table(left: str, right: str, rows: Sequence[tuple[str, str]]) -> str:

@@ -170,10 +170,10 @@ class RequestScreen(PageScreen):
         self.run_worker(self._make())
 
     async def _make(self) -> None:
-        from tui_host.host.request_preview import coming
+        from tui_host.host.request_preview import preview_request
 
         try:
-            drafts = await coming(self._host, self._session, self._unsent, self._attached)
+            drafts = await preview_request(self._host, self._session, self._unsent, self._attached)
         except TuiHostError as error:
             self._note(f"The request cannot be built: {mask_of(self._host, self.glyphs)(str(error))}")
             return

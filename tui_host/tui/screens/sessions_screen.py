@@ -113,12 +113,11 @@ class SessionsScreen(ChoiceScreen):
     PLACEHOLDER = "search titles and messages"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+l", "link", show=False)]
 
+    @dataclass
     class Chosen(Message):
         """A session is to be shown."""
 
-        def __init__(self, session: Session) -> None:
-            super().__init__()
-            self.session = session
+        session: Session
 
     def __init__(self, host: Host) -> None:
         super().__init__()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual import events
 from textual.message import Message
 from textual.widgets import TextArea
@@ -28,12 +30,11 @@ class Field(KeysInOrder, TextArea):
     }
     """
 
+    @dataclass
     class Taken(Message):
         """The text is to be used."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     class Left(Message):
         """The text is to be dropped."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -219,13 +220,12 @@ class PageView(PageLines):
         *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 6)),
     ]
 
+    @dataclass(kw_only=True)
     class TabAsked(Message):
         """A request for the next or previous tab (`step`), or for a tab by `place`."""
 
-        def __init__(self, *, step: int = 0, place: int | None = None) -> None:
-            super().__init__()
-            self.step = step
-            self.place = place
+        step: int = 0
+        place: int | None = None
 
     def action_tab(self, step: int) -> None:
         """Ask for the next or the previous tab."""
@@ -243,12 +243,11 @@ class TabLine(Widget):
     TabLine { height: 1; background: $panel; color: $text-muted; }
     """
 
+    @dataclass
     class Clicked(Message):
         """A tab was clicked."""
 
-        def __init__(self, place: int) -> None:
-            super().__init__()
-            self.place = place
+        place: int
 
     def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.style import Style
@@ -53,26 +54,24 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
     cursor: var[int | None] = var(None, init=False)
     """The current line of a view that has one."""
 
+    @dataclass
     class CursorMoved(Message):
         """The current line changed by a key or a click."""
 
-        def __init__(self, view: LineView, line: int) -> None:
-            super().__init__()
-            self.view = view
-            self.line = line
+        view: LineView
+        line: int
 
         @property
         @override
         def control(self) -> LineView:
             return self.view
 
+    @dataclass
     class Opened(Message):
         """The current line was opened by `enter` or a click."""
 
-        def __init__(self, view: LineView, line: int) -> None:
-            super().__init__()
-            self.view = view
-            self.line = line
+        view: LineView
+        line: int
 
         @property
         @override

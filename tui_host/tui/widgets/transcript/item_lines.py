@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol, assert_never
+from typing import TypeAlias, assert_never
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -31,42 +31,6 @@ from tui_host.tui.widgets.transcript.transcript_words import (
 )
 
 
-class Part(Protocol):
-    """Some lines of an item.
-
-    Attributes:
-        rank: Its place among the item's parts, whichever of them are there.
-    """
-
-    rank: int
-
-    @property
-    def height(self) -> int:
-        """How many lines."""
-        ...
-
-    @property
-    def done(self) -> bool:
-        """Whether `advance` has nothing left to do."""
-        ...
-
-    def line(self, number: int) -> Strip:
-        """One of them."""
-        ...
-
-    def advance(self, budget: Budget) -> None:
-        """Work on, as long as there is time."""
-        ...
-
-    def settle(self, line: int, above: int, below: int, budget: Budget) -> int:
-        """Make the lines around one, so that their heights are right; where that one is now."""
-        ...
-
-    def take_dirty(self) -> int:
-        """The first line that looks different since this was last asked; the height if none."""
-        ...
-
-
 class Fixed:
     """Finished lines."""
 
@@ -89,7 +53,7 @@ class Fixed:
     def advance(self, budget: Budget) -> None:
         """Nothing is left to do."""
 
-    def settle(self, line: int, above: int, below: int, budget: Budget) -> int:  # noqa: ARG002 - Part's
+    def settle(self, line: int, above: int, below: int, budget: Budget) -> int:  # noqa: ARG002 - as in Flow
         """They stay where they are."""
         return line
 
@@ -169,6 +133,10 @@ class Look:
     inks: Inks
     again_key: str = "ctrl+r"
     mask: Callable[[str], str] = str
+
+
+Part: TypeAlias = Fixed | Flow
+"""Some lines of an item. Parts of one item are ordered by `rank`."""
 
 
 class Rank(IntEnum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -41,20 +42,18 @@ class Transcript(SelectingView):
     current: var[int | None] = var(None, init=False)
     """Number of the current item."""
 
+    @dataclass
     class Picked(Message):
         """A question of the empty chat was chosen."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass
     class CopyAsked(Message):
         """A part of an item is to be copied."""
 
-        def __init__(self, what: str, text: str) -> None:
-            super().__init__()
-            self.what = what
-            self.text = text
+        what: str
+        text: str
 
     def __init__(
         self,
