@@ -57,7 +57,7 @@ def processor_seconds(work: Callable[[], object]) -> float:
 def followed(store: Store, story: TapStory) -> None:
     """Read a story to its end, as a screen that shows it does."""
     following = Following(store, story.id)
-    while not (following.pieces and following.pieces[-1].told.is_whole):
+    while not (following.pieces and following.pieces[-1].state.is_whole):
         following.pieces.clear()
         following.read(0.25)
         time.sleep(0.01)

@@ -65,7 +65,7 @@ def test_a_screen_that_stood_still_for_long_does_not_wait_longer_for_what_is_joi
     following.read(1)
     pieces = taken(following)
     assert calls(pieces) == 1
-    assert pieces[-1].told.is_whole
+    assert pieces[-1].state.is_whole
 
 
 def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,5 +88,5 @@ def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monke
     following.read(1)
     pieces = taken(following)
     assert calls(pieces) == 1
-    assert pieces[-1].told.is_whole
-    assert pieces[-1].told.turns == 1
+    assert pieces[-1].state.is_whole
+    assert pieces[-1].state.turns == 1

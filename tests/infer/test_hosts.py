@@ -56,7 +56,7 @@ def test_a_model_is_not_said_to_be_asked_by_the_host_of_a_server_where_nothing_s
     assert listed.story is not None
     following = Following(opened, listed.info.id)
     following.read(60)
-    told, whole = following.pieces[-1].told, Whole(opened, listed.story)
+    told, whole = following.pieces[-1].state, Whole(opened, listed.story)
     assert (listed.story.hosts, told.hosts, Stories(opened).get(listed.info.id)) == (hosts, hosts, listed.story)
     assert listed.info.title == whole.info.title == told.title
     opened.close()

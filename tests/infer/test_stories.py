@@ -101,7 +101,7 @@ def test_what_a_person_joins_and_parts_stays_so_for_every_process(tmp_path: Path
     assert titles(Stories(reader)) == ["a", "b c"]
     following._looked_for_taps = 0.0  # pyright: ignore[reportPrivateUsage]
     following.read(60)
-    assert following.pieces[-1].told.is_stale  # a screen begins anew
+    assert following.pieces[-1].state.is_stale  # a screen begins anew
     stories.join(ids["a"], ids["b"])
     assert titles(Stories(reader)) == ["a b c"]
     store.sessions.delete(ids["a"])

@@ -26,6 +26,7 @@ LOGS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LOGS)
 def test_twice_as_long_a_log_takes_twice_as_many_steps_however_its_records_are_alike(tmp_path: Path, name: str) -> None:
     def taken(size: int) -> int:
@@ -39,6 +40,7 @@ def test_twice_as_long_a_log_takes_twice_as_many_steps_however_its_records_are_a
     assert taken(900) < 2.3 * taken(450)
 
 
+@pytest.mark.exhaustive
 def test_a_tap_s_session_of_calls_of_one_id_is_told_in_twice_as_many_steps_where_it_is_twice_as_long(
     tmp_path: Path,
 ) -> None:

@@ -78,6 +78,7 @@ def test_something_in_braces_before_a_message_is_passed_over(before: str) -> Non
     assert not reading.notes.left_out
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("what", [json.dumps(ASK), "{}", "{x}", '{"a":{}}'])
 def test_four_times_as_many_values_in_a_line_take_hardly_more_than_four_times_as_much(what: str) -> None:
     def cost(times: int) -> tuple[int, int]:

@@ -285,6 +285,7 @@ HOSTILE: dict[str, tuple[int, Callable[[int], bytes]]] = {
 """Each with the size of a small one."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_of_four_times_the_size_takes_hardly_more_than_four_times_as_long(name: str) -> None:
     size, make = HOSTILE[name]

@@ -212,6 +212,7 @@ def test_two_whole_logs_are_two_connections() -> None:
     assert not words
 
 
+@pytest.mark.exhaustive
 def test_many_files_that_all_fit_are_soon_compared() -> None:
     """Within the time that a test has: each is weighed against each, and none of these comparisons against all others."""
     sides = [("in", lines(asked_of("add"))), ("out", lines(said_by("math", "add")))]

@@ -155,6 +155,7 @@ end(tap)
     assert later == []
 
 
+@pytest.mark.exhaustive
 def test_where_no_recorder_can_be_started_that_is_told_once_and_tried_again(tmp_path: Path) -> None:
     script = """
 recorder_process.FIRST_REST = recorder_process.LONGEST_REST = 0.05
@@ -183,8 +184,8 @@ end(tap)
 @pytest.mark.parametrize(
     ("case", "words", "lines"),
     [
-        ("in order", [], [b"before"]),
-        ("left", [], [b"before"]),
+        pytest.param("in order", [], [b"before"], marks=pytest.mark.exhaustive),
+        pytest.param("left", [], [b"before"], marks=pytest.mark.exhaustive),
         ("just before", [re.escape(BROKEN_OFF)], [b"before", b"after"]),
         ("killed", [r"up to \d\d+ bytes of what passed are lost: the recorder was ended by SIGKILL"], [b"before"]),
     ],
@@ -281,7 +282,14 @@ def test_only_time_in_which_the_relay_itself_ran_counts_as_a_standstill(
 
 
 @pytest.mark.parametrize(
-    "case", ["stopped", "database hangs", pytest.param("stopped while nothing waits", marks=pytest.mark.exhaustive)]
+    "case",
+    [
+        "stopped",
+        *(
+            pytest.param(case, marks=pytest.mark.exhaustive)
+            for case in ("database hangs", "stopped while nothing waits")
+        ),
+    ],
 )
 def test_a_recorder_that_stands_still_is_told_once_something_waits_for_long(tmp_path: Path, case: str) -> None:
     script = """

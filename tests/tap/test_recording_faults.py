@@ -73,7 +73,14 @@ def begin_anew(folder: Path) -> None:
     Store.open(folder / "tui-host.db").close()
 
 
-@pytest.mark.parametrize("change", [remove, remove_the_file_alone, move, begin_anew])
+@pytest.mark.parametrize(
+    "change",
+    [
+        remove,
+        begin_anew,
+        *(pytest.param(change, marks=pytest.mark.exhaustive) for change in (remove_the_file_alone, move)),
+    ],
+)
 def test_where_the_database_is_removed_or_replaced_that_is_told_and_recording_goes_on_in_the_new_one(
     recorded: Tap, change: Callable[[Path], None]
 ) -> None:

@@ -214,6 +214,7 @@ def test_a_recorder_that_stands_still_holds_nothing_up_and_gets_all_of_it_later(
     assert data(found, "in") == data(found, "out") == PING % 0 + whole
 
 
+@pytest.mark.exhaustive
 def test_what_is_wrong_only_after_the_taps_end_is_told_in_the_file_that_standard_error_is(tmp_path: Path) -> None:
     errors = tmp_path / "errors"
     with errors.open("wb") as file:

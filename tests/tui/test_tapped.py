@@ -224,11 +224,11 @@ async def test_a_model_tap_that_is_started_under_a_story_has_its_turns_where_the
     math.result(math.call("add", call.arguments)[0], "3")
     told: list[Piece] = []
     with anyio.fail_after(20):
-        while not (told and told[-1].told.is_whole and told[-1].told.turns):
+        while not (told and told[-1].state.is_whole and told[-1].state.turns):
             following.read(0.1)
             told += following.pieces
             following.pieces.clear()
-            if told and told[-1].told.is_stale:  # as the app does
+            if told and told[-1].state.is_stale:  # as the app does
                 following, told = Following(store, story), []
             await anyio.sleep(0.05)
     places = [

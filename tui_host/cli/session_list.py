@@ -1,4 +1,4 @@
-"""Describe each session for `sessions list`, and for a story of taps also its hosts, its taps, and how much passed."""
+"""Describe sessions for `sessions list`, and stories of taps with hosts, taps, and the amount of traffic."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Listed:
 
     @property
     def length(self) -> str:
-        """The turns; for taps what can be counted without reading all of their records."""
+        """The number of turns; for taps the number of requests and frames."""
         if self.story is None:
             return counted(self.info.turns, "turn")
         return in_words(self.passed, live=self.info.live)
@@ -60,7 +60,7 @@ def listing(store: Store) -> Sequence[Listed]:
 
 
 def story_line(story: TapStory, counts: Mapping[str, Passed]) -> Listed:
-    """Make the line of a story, with those of its taps where there are several."""
+    """Make the line of a story, and the lines of the taps of a story of several."""
     return Listed(
         info=story.info,
         story=story,

@@ -1,4 +1,4 @@
-"""The command `sessions`: list, show, export, join, part and delete what was recorded."""
+"""The command `sessions`: list, show, export, import, join, part, delete and prune sessions."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _row(listed: Listed, indent: str = "") -> tuple[str, ...]:
 
 
 def _tapped(line: Listed) -> dict[str, JSON]:
-    """Give the members that only stories of taps have."""
+    """Return the members of `list --json` for stories of taps; none for other sessions."""
     story = line.story
     if story is None:
         return {}
@@ -223,7 +223,7 @@ def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
 
 
 def _link(store: Store, arguments: Arguments) -> None:
-    """Join two stories, or part a tap from its story, and tell what the story consists of then."""
+    """Join two stories, or part a tap from a story, and print the resulting story's taps."""
     stories = Stories(store)
     story = stories.join(*arguments.words) if arguments.action == "join" else stories.part(*arguments.words)
     taps = [tap.id for tap in story.taps]
@@ -234,7 +234,7 @@ def _link(store: Store, arguments: Arguments) -> None:
 
 
 def _delete(store: Store, arguments: Arguments) -> int:
-    """Delete sessions, and stories with all their taps. What cannot be deleted is reported, and the others are deleted all the same."""
+    """Delete sessions, and stories with all their taps. Report each failure, and go on with the rest."""
     stories = Stories(store)
     named_by_id = {named.id: named for named in map(stories.find, arguments.words)}
     around = {
@@ -265,7 +265,7 @@ def _delete(store: Store, arguments: Arguments) -> int:
 
 
 def _is_deleted(store: Store, session: str) -> bool:
-    """Delete one session, and tell what went wrong or may be left. False where the session could not be deleted."""
+    """Delete a session, and report failures and possible traces. Return False if the session could not be deleted."""
     try:
         is_whole = store.sessions.delete(session)
     except TuiHostError as error:

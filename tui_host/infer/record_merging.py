@@ -1,4 +1,4 @@
-"""Merge the records of several captures in the order of time while taps go on writing them.
+"""Merge the records of several captures in the order of time while taps go on recording.
 
 Every tap is a process of its own that writes to the database: a new record waits a moment for earlier ones from other taps.
 """
@@ -26,10 +26,10 @@ PER_PAGE = 250
 
 
 class OtherHosts:
-    """Recognises records that belong to the hosts of other stories on a server that several hosts use.
+    """Recognises records of other stories' hosts on a shared server.
 
     Args:
-        hosts: The names of these hosts; none where the server is not shared.
+        hosts: The names of those hosts; none if the server is not shared.
     """
 
     def __init__(self, hosts: frozenset[str] = frozenset()) -> None:
@@ -37,7 +37,7 @@ class OtherHosts:
         self._hosts: dict[str | None, set[str]] = {}
 
     def have(self, record: Record) -> bool:
-        """Whether the record, the next of its capture, is on a connection of other hosts alone."""
+        """Whether the capture's next record is on a connection used only by hosts of other stories."""
         draft = record.draft
         if not self._others:
             return False
@@ -49,7 +49,7 @@ class OtherHosts:
 
 @dataclass(slots=True)
 class _Tapped:
-    """One capture, as far as it was read."""
+    """A capture, as far as read."""
 
     capture: str
     info: SessionInfo
@@ -63,7 +63,7 @@ class _Tapped:
 
 
 class Merging:
-    """Gives the records of a story's captures, each once. For one thread; another may ask for `is_waiting`.
+    """Gives each record of a story's captures once. Only `is_waiting` may be used by several threads.
 
     Args:
         store: Where the taps write.
@@ -82,12 +82,12 @@ class Merging:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether records were read that are not given yet."""
+        """Whether some records were read and not given yet."""
         return any(tap.waiting for tap in list(self._taps.values()))
 
     @property
     def is_read(self) -> bool:
-        """Whether everything was read that had been written by the last call of `look_again`."""
+        """Whether all records written before the last call of `look_again` were read."""
         return not any(tap.has_more for tap in self._taps.values())
 
     def look_again(self) -> None:
@@ -96,21 +96,21 @@ class Merging:
             tap.has_more = True
 
     def take(self, taps: Mapping[str, SessionInfo], others: Mapping[str, frozenset[str]]) -> None:
-        """Set the story's captures, each with its session, and the hosts of other stories that use the same server."""
-        known = self._taps
+        """Set the story's captures with their sessions, and for shared servers the hosts of other stories."""
+        before = self._taps
         self._taps = {}
         for capture, info in taps.items():
             other_hosts = others.get(info.id, frozenset())
-            tap = known.get(capture)
+            tap = before.get(capture)
             if tap is None:
                 tap = _Tapped(capture, info, other_hosts, OtherHosts(other_hosts))
             tap.info = info
             self.is_wrong |= tap.is_fed and tap.other_hosts != other_hosts
             self._taps[capture] = tap
-        self.is_wrong |= any(tap.is_fed for capture, tap in known.items() if capture not in taps)
+        self.is_wrong |= any(tap.is_fed for capture, tap in before.items() if capture not in taps)
 
     def begins(self) -> bool:
-        """Whether the first records of a silent tap have come: they may name another host."""
+        """Whether the first records of a silent tap have come: the records may name a different host."""
         silent = [tap for tap in self._taps.values() if not tap.seen]
         for tap in silent:
             self._fill(tap)
@@ -139,7 +139,7 @@ class Merging:
                 self._fill(first)
 
     def _is_late(self, record: Record, at_ns: int) -> bool:
-        """Whether a record of an exchange with a model comes after a later frame, which may belong to that exchange's turn.
+        """Whether a record of a model's exchange comes after a later frame, perhaps of the exchange's own turn.
 
         This happens where a tap joins a story late, or where a process is slow to write.
         """

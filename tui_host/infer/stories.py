@@ -1,4 +1,4 @@
-"""List, find, join and part the stories that taps recorded: what one host said to its models and servers."""
+"""List, find, join and part stories: the traffic of a host with models and servers, recorded by several taps."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ _SHORT = 12
 
 
 def story_id(tap: str) -> str:
-    """Return the id of the story whose first tap has this id: `20261124-153000-s4f2k9` for `20261124-153000-4f2k9`."""
+    """Return a story's id, made from the id of the first tap: `20261124-153000-s4f2k9` for `20261124-153000-4f2k9`."""
     head, dash, letters = tap.rpartition("-")
     return f"{head}{dash}s{letters}"
 
 
 def first_tap(story: str) -> str:
-    """Return the id of the first tap of a story with this id; empty if no story can have the id."""
+    """Return the first tap's id, taken from a story's id; empty if the argument is no story's id."""
     head, dash, letters = story.rpartition("-")
     return f"{head}{dash}{letters[1:]}" if letters.startswith("s") else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapStory:
-    """Taps that are one story; or one tap by itself, the half that a tap's id names.
+    """The taps of a story, or a single tap: the half of a story named by a tap's id.
 
     Attributes:
-        id: Names the story. The story keeps its id when another tap joins.
+        id: The story's id, which stays the same when another tap joins.
         taps: The taps' sessions, in the order in which they began.
-        facts: What each tap's captures state, as far as that was read. Only imported taps have several captures.
-        other_hosts: For each tap that other stories have too the hosts of these.
+        facts: The facts of each tap's captures, as far as known. Only imported taps have several captures.
+        other_hosts: For each tap shared with other stories, the hosts of those stories.
     """
 
     id: str
@@ -83,15 +83,15 @@ class TapStory:
 
     @property
     def hosts(self) -> Sequence[str]:
-        """The hosts' names, as far as the hosts state them. In the story of one host those of others that share a server are left out."""
+        """The stated names of the story's hosts, without hosts of other stories on a shared server."""
         clients = [client for facts in chain.from_iterable(self.facts) for client in facts.clients]
-        others = frozenset[str]().union(*self.other_hosts.values())
-        clients = [client for client in clients if host_named(client) not in others]
+        foreign = frozenset[str]().union(*self.other_hosts.values())
+        clients = [client for client in clients if host_named(client) not in foreign]
         return hosts_of(self._spoken, clients, own_hosts(self._spoken, clients))
 
     @property
     def live(self) -> bool:
-        """Whether one of the taps still runs."""
+        """Whether a tap of the story still runs."""
         return any(tap.live for tap in self.taps)
 
     @property
@@ -101,18 +101,18 @@ class TapStory:
 
     @property
     def size(self) -> str:
-        """How many taps there are, and how many of these still run: `3 taps`, `2 of 3 taps`."""
+        """The number of taps, and the number of running taps if some have ended: `3 taps`, `2 of 3 taps`."""
         live = sum(tap.live for tap in self.taps)
         count = sum(max(len(facts), 1) for facts in self._all_facts)
         return f"{f'{live:,} of ' if 0 < live < count else ''}{count:,} tap{'s' * (count != 1)}"
 
     @property
     def title(self) -> str:
-        """The hosts, the first question, and what is tapped: `Cline: What is 6 × 5? (tap llm api.deepseek.com, tap stdio math)`.
+        """The hosts, the first question, and the taps: `Cline: What is 6 × 5? (tap llm api.deepseek.com, tap stdio math)`.
 
         The question comes first where the hosts' names would leave no room: `What is 6 × 5? (the OpenAI SDK for Python: tap llm …)`.
         """
-        names = self.tapped
+        names = self._tapped
         questions = (facts.question for facts in chain.from_iterable(self.facts))
         question = next(filter(None, questions), "")
         hosts = in_words(self.hosts)
@@ -121,8 +121,14 @@ class TapStory:
         return ": ".join(filter(None, (hosts, f"{question} ({names})" if question else names)))
 
     @property
-    def tapped(self) -> str:
-        """What is tapped: `tap llm api.deepseek.com, tap stdio math`."""
+    def label(self) -> str:
+        """The tap and the hosts that use the tap, for a line below the story: `tap stdio math (Cline)`."""
+        hosts = in_words(self.hosts)
+        return f"{self._tapped} ({hosts})" if hosts else self._tapped
+
+    @property
+    def _tapped(self) -> str:
+        """The taps, in words: `tap llm api.deepseek.com, tap stdio math`."""
         named = (_names(tap, facts) for tap, facts in zip(self.taps, self._all_facts, strict=True))
         return ", ".join(dict.fromkeys(chain.from_iterable(named)))
 
@@ -136,8 +142,8 @@ class TapStory:
 
 
 def _names(tap: SessionInfo, facts: Sequence[TapFacts]) -> Sequence[str]:
-    """What is tapped, in words: `tap stdio math`."""
-    named = [(each.kind, tap.title if len(facts) < 2 else each.peer) for each in facts or (TapFacts(),)]
+    """Describe a tap by kind and title: `tap stdio math`."""
+    named = [(capture.kind, tap.title if len(facts) < 2 else capture.peer) for capture in facts or (TapFacts(),)]
     return [" ".join(filter(None, ("tap", kind, title))) for kind, title in named]
 
 
@@ -173,7 +179,7 @@ class Stories:
         return sorted(lines, key=lambda line: line.updated_ns, reverse=True), not skipped
 
     def get(self, name: str) -> TapStory | None:
-        """Return the story with this id, or the tap with this id by itself; None if there is none.
+        """Return the story or the single tap with an id; None if nothing has the id.
 
         An id whose story was joined to an earlier one names that story.
         """
@@ -184,13 +190,13 @@ class Stories:
         return next((story for story in stories if story.id == name), stories[0] if stories else None)
 
     def around(self, tap: str) -> Sequence[SessionInfo]:
-        """Return all taps of the stories that a tap is of; none if there is no such tap."""
-        return list({each.id: each for story in self._with(tap) for each in story.taps}.values())
+        """Return all taps of a tap's stories."""
+        return list({info.id: info for story in self._with(tap) for info in story.taps}.values())
 
     def find(self, name: str) -> SessionInfo | TapStory:
-        """Find a session, a story or a tap by its id, the beginning of one, or `last`.
+        """Find a session, a story or a tap by id, by the beginning of an id, or as `last`.
 
-        Where the beginning of an id is that of a story and of its taps, the story is meant.
+        Where an id of a story and ids of the story's taps begin alike, the story is meant.
 
         Raises:
             TuiHostError: Nothing has this name, or several have.
@@ -204,12 +210,12 @@ class Stories:
             return self._with(info.id)[0] if info.source == "tap" and not info.imported else self.find(info.id)
         sessions = self.store.sessions.list()
         taps = [info for info in sessions if info.source == "tap" and not info.imported]
-        others = [info for info in sessions if info.source != "tap" or info.imported]
+        no_taps = [info for info in sessions if info.source != "tap" or info.imported]
         begun = {info.id for info in taps if story_id(info.id).startswith(name)} if name else ()
         rows = rows_of(taps, tap_links(self.store), time.time_ns()) if begun else ()
         in_rows = [info for row in rows if any(info.id in begun for info in row) for info in row]
         stories = {story.id: story for story in self._stories(in_rows) if story.id.startswith(name)}
-        matches = [*(info.id for info in others if name and info.id.startswith(name)), *stories]
+        matches = [*(info.id for info in no_taps if name and info.id.startswith(name)), *stories]
         if len(matches) > 1:
             ids = ", ".join(matches[:5])
             raise TuiHostError(f"{len(matches)} sessions begin with this: {ids}", name, "type more of the id")
@@ -218,56 +224,58 @@ class Stories:
         return self.find(self.store.sessions.find(name).id)  # names the nearest ids where there is none
 
     def join(self, one: str, two: str) -> TapStory:
-        """Make one story of two, each named by its own id or by that of one of its taps. Returns that story.
+        """Join two stories, each named by the story's id or the id of a tap in the story. Return the joined story.
 
         Raises:
             TuiHostError: One is no story of taps that were recorded here, both are the same, or the file cannot be written.
         """
         first, second = (self._whole(name) for name in (one, two))
-        ids, others = ([tap.id for tap in story.taps] for story in (first, second))
-        if len({*ids, *others}) < 2:
+        first_ids, second_ids = ([tap.id for tap in story.taps] for story in (first, second))
+        if len({*first_ids, *second_ids}) < 2:
             raise TuiHostError("both are the same tap", f"{one} {two}", "name two stories of `tui-host sessions list`")
-        save_tap_links(self.store, (pair for pair in product(ids, others) if pair[0] != pair[1]), joined=True)
-        return self._with(ids[0])[0]
+        save_tap_links(self.store, (pair for pair in product(first_ids, second_ids) if pair[0] != pair[1]), joined=True)
+        return self._with(first_ids[0])[0]
 
     def part(self, name: str, story: str = "") -> TapStory:
-        """Take a tap out of its story, or out of the one with the id `story`. Returns the story that the tap is of then.
+        """Part a tap from the other taps of all stories, or only of the story with the id `story`. Return the tap's story.
 
-        A tap before a model leaves the servers over HTTP with both: several hosts may use these.
+        Where a model's tap is parted, servers over HTTP stay in both stories: several hosts may use a server.
 
         Raises:
             TuiHostError: There is no such tap, it is a story by itself already, or the file cannot be written.
         """
-        found = self.find(name)
-        tap = found.taps[0] if isinstance(found, TapStory) and len(found.taps) == 1 else None
-        if not isinstance(found, TapStory) or found.taps[0].imported:
+        named = self.find(name)
+        tap = named.taps[0] if isinstance(named, TapStory) and len(named.taps) == 1 else None
+        if not isinstance(named, TapStory) or named.taps[0].imported:
             raise TuiHostError("this is no tap that was recorded here", name, "name a tap of a story of several")
         if tap is None:
-            ids = ", ".join(each.id for each in found.taps)
+            ids = ", ".join(info.id for info in named.taps)
             raise TuiHostError("this is a story of several taps", name, f"name the tap to part: {ids}")
-        stories = [each for each in self._with(tap.id) if not story or each.id == story]
-        facts = {each.id: of_tap[0] for whole in stories for each, of_tap in zip(whole.taps, whole.facts, strict=True)}
+        stories = [whole for whole in self._with(tap.id) if not story or whole.id == story]
+        facts = {
+            info.id: tap_facts[0] for whole in stories for info, tap_facts in zip(whole.taps, whole.facts, strict=True)
+        }
         is_shared = facts[tap.id].kind == "llm"
-        others = [other for other in facts if other != tap.id and not (is_shared and facts[other].kind == "http")]
-        if not others:
+        parted = [mate for mate in facts if mate != tap.id and not (is_shared and facts[mate].kind == "http")]
+        if not parted:
             raise TuiHostError("this tap is a story by itself already", name, "look at `tui-host sessions list`")
-        save_tap_links(self.store, ((tap.id, other) for other in others), joined=False)
+        save_tap_links(self.store, ((tap.id, mate) for mate in parted), joined=False)
         return self._with(tap.id)[0]
 
     def _whole(self, name: str) -> TapStory:
-        """Find a story by its name, or by that of one of its taps."""
-        found = self.find(name)
-        if not isinstance(found, TapStory) or found.taps[0].imported:
+        """Find a story by the story's name or the name of a tap in the story."""
+        named = self.find(name)
+        if not isinstance(named, TapStory) or named.taps[0].imported:
             raise TuiHostError(
                 "this is no tap that was recorded here", name, "name a story or a tap of `tui-host sessions list`"
             )
-        return found if found.id != found.taps[0].id else self._with(found.id)[0]
+        return named if named.id != named.taps[0].id else self._with(named.id)[0]
 
     def _alone(self, tap: SessionInfo) -> TapStory:
         return TapStory(id=tap.id, taps=[tap], facts=[self._facts(tap)])
 
     def _with(self, tap: str) -> Sequence[TapStory]:
-        """Give the stories that have a tap, which is several only for a shared server; none if there is no such tap."""
+        """Return the stories with a tap: several for a shared server, none for an unknown id."""
         taps = [info for info in self.store.sessions.taps(0) if not info.imported]
         now_ns = time.time_ns()
         rows = rows_of(taps, tap_links(self.store), now_ns)
@@ -275,7 +283,7 @@ class Stories:
         return [story for story in self._stories(row) if any(info.id == tap for info in story.taps)]
 
     def _stories(self, taps: Sequence[SessionInfo], skipped: frozenset[str] = frozenset()) -> Sequence[TapStory]:
-        """Give the stories of taps; nothing is read of those that are skipped."""
+        """Divide taps into stories, without reading the facts of skipped taps."""
         facts = {tap.id: () if tap.id in skipped else self._facts(tap) for tap in taps}
 
         def facts_of(tap: SessionInfo) -> TapFacts:
@@ -304,7 +312,7 @@ class Stories:
         return stories
 
     def _facts(self, tap: SessionInfo) -> Sequence[TapFacts]:
-        """Read what is new in a tap; nothing of one that had ended when it was read last."""
+        """Return a tap's facts, and read new records before, if the tap was still running at the last reading."""
         if tap.id not in self._readers:
             self._readers[tap.id] = [FactsReader(name) for name in captures_of(self.store, tap.id) or [tap.id]]
         readers = self._readers[tap.id]

@@ -1,4 +1,4 @@
-"""Read what a tap's records state about the tap: what stands behind it, which hosts use it, and what was asked first."""
+"""Read the facts stated in a tap's records: the model's provider or the server, the hosts, and the first question."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEADS, _BODIES = 32, 8
 
 @dataclass(frozen=True, kw_only=True)
 class TapFacts:
-    """What is stated in a tap's records.
+    """Facts stated in a tap's records.
 
     Attributes:
         kind: `llm`, `stdio` or `http`; empty while nothing has passed.
@@ -45,18 +45,18 @@ class TapFacts:
 
     @cached_property
     def hosts(self) -> frozenset[str]:
-        """The hosts that state their names. Names of SDKs do not count: many hosts are made with one."""
+        """The names of known hosts. Names of SDKs do not count: many hosts use an SDK."""
         return frozenset(filter(is_host, hosts_of(self.spoken, self.clients)))
 
 
 class FactsReader:
-    """Reads the facts of one capture; each call of `read` takes in what was recorded since the last one.
+    """Reads the facts of a capture; each call of `read` takes in the records since the last call.
 
     Args:
         capture: The capture's id.
 
     Attributes:
-        facts: What was read so far.
+        facts: The facts read so far.
     """
 
     def __init__(self, capture: str) -> None:
@@ -83,7 +83,7 @@ class FactsReader:
         return self.facts
 
     def _read_requests(self, store: Store) -> None:
-        """Read some of the requests since the last call: the first ones, the last one, and each from an unknown user agent."""
+        """Read some of the requests since the last call: first requests, the last request, and requests of unknown user agents."""
         numbers = requests_of(store, self._capture, self._last)
         if not numbers:
             return
@@ -120,10 +120,10 @@ class FactsReader:
         clients = [client_in(record.draft.data) for record in records if record is not None]
         if clients:
             self._last = numbers[-1]
-            known = dict.fromkeys((*self.facts.clients, *filter(None, clients)))
-            self.facts = replace(self.facts, clients=list(known))
+            all_clients = dict.fromkeys((*self.facts.clients, *filter(None, clients)))
+            self.facts = replace(self.facts, clients=list(all_clients))
 
 
 def _is_sample(place: int, often: int) -> bool:
-    """Whether to read the request at a place: each of the first `often`, then every 2nd, every 4th, and so on."""
+    """Whether to read the request at a place: all of the first `often`, then every 2nd, then every 4th."""
     return place % (1 << (place // often).bit_length()) == 0

@@ -1,4 +1,4 @@
-"""Decide which taps are one story: those that overlap in time, unless their hosts' names or a person's decision keep them apart."""
+"""Group taps into stories: taps that overlap in time, unless the names of hosts or a person's decision keep the taps apart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Links: TypeAlias = Mapping[tuple[str, str], bool]
 
 @dataclass(slots=True, eq=False)
 class TapGroup:
-    """Taps that are one story.
+    """The taps of a story.
 
     Attributes:
         taps: Their sessions.
@@ -42,12 +42,12 @@ class TapGroup:
 
 
 def ended_ns(tap: SessionInfo, now_ns: int) -> int:
-    """Return when a tap ended; `now_ns` while it runs."""
+    """Return the time of a tap's end; `now_ns` while the tap runs."""
     return now_ns if tap.live else tap.updated_ns
 
 
 def rows_of(taps: Iterable[SessionInfo], links: Links, now_ns: int) -> list[list[SessionInfo]]:
-    """Divide taps so that no two of different rows overlap in time or are joined by a person."""
+    """Divide taps into rows. Taps in different rows neither overlap in time nor are joined by a person."""
     rows: list[list[SessionInfo]] = []
     end_ns = 0
     for tap in sorted(taps, key=_order):
@@ -58,17 +58,17 @@ def rows_of(taps: Iterable[SessionInfo], links: Links, now_ns: int) -> list[list
         end_ns = max(end_ns, ended_ns(tap, now_ns))
     row_by_tap = {tap.id: row for row in rows for tap in row}
     for pair, joined in links.items():
-        one, two = (row_by_tap.get(tap) for tap in pair)
-        if joined and one is not None and two is not None and one is not two:
-            one += two
-            row_by_tap.update((tap.id, one) for tap in two)
+        first, second = (row_by_tap.get(tap) for tap in pair)
+        if joined and first is not None and second is not None and first is not second:
+            first += second
+            row_by_tap.update((tap.id, first) for tap in second)
     return list({id(row): row for row in row_by_tap.values()}.values())
 
 
 def grouped(
     taps: Sequence[SessionInfo], links: Links, facts_of: Callable[[SessionInfo], TapFacts], now_ns: int
 ) -> list[TapGroup]:
-    """Divide the taps of one row into stories, in the order of their first taps.
+    """Divide the taps of a row into stories, in the order of the stories' first taps.
 
     Taps are one story if they overlap in time and do not name different hosts. A tap that names no host and overlaps stories of
     different hosts is of none of these. A server over HTTP that the hosts of several stories use is in each of these.
@@ -95,7 +95,7 @@ def _first_own(group: TapGroup) -> tuple[int, str]:
 
 
 class _Grouping:
-    """Adds one tap after the other to stories; see `grouped`."""
+    """Adds taps to stories; see `grouped`."""
 
     def __init__(self, links: Links, facts_of: Callable[[SessionInfo], TapFacts], now_ns: int) -> None:
         self.groups: list[TapGroup] = []
@@ -103,13 +103,13 @@ class _Grouping:
         self._now_ns = now_ns
         self._joined: dict[str, set[str]] = {}
         self._parted: dict[str, set[str]] = {}
-        for (one, two), joined in links.items():
+        for pair, joined in links.items():
             decided = self._joined if joined else self._parted
-            decided.setdefault(one, set()).add(two)
-            decided.setdefault(two, set()).add(one)
+            for tap, mate in (pair, reversed(pair)):
+                decided.setdefault(tap, set()).add(mate)
 
     def add(self, tap: SessionInfo) -> None:
-        """Put a tap into the stories that it is of: into one, but for a shared server."""
+        """Add a tap to a story, a shared server to several; begin a story where none fits."""
         facts, end_ns = self._facts_of(tap), ended_ns(tap, self._now_ns)
         new = TapGroup(taps=[tap], hosts=facts.hosts, begin_ns=tap.created_ns, end_ns=end_ns)
         joined = self._joined.get(tap.id, set())
@@ -131,29 +131,29 @@ class _Grouping:
         if not chosen:
             self.groups.append(new)
             return
-        first, *others = chosen
-        for other in (*others, new):
-            first.taps += other.taps
-            first.hosts |= other.hosts
-            first.begin_ns = min(first.begin_ns, other.begin_ns)
-            first.end_ns = max(first.end_ns, other.end_ns)
-            first.shared |= other.shared
-        for other in others:
-            self.groups.remove(other)
+        first, *merged = chosen
+        for group in (*merged, new):
+            first.taps += group.taps
+            first.hosts |= group.hosts
+            first.begin_ns = min(first.begin_ns, group.begin_ns)
+            first.end_ns = max(first.end_ns, group.end_ns)
+            first.shared |= group.shared
+        for group in merged:
+            self.groups.remove(group)
 
     def _chosen(self, new: TapGroup, fitting: Sequence[TapGroup], *, is_http: bool) -> Sequence[TapGroup]:
-        """Of the stories that a tap fits those that it is of."""
+        """Choose from the fitting stories; none where different hosts may have the tap."""
         if of_same_host := [group for group in fitting if new.hosts & group.hosts]:
             return of_same_host
         free = [
             group
             for group in fitting
-            if not any(self._are_apart(group, other) for other in fitting if other is not group)
+            if not any(self._are_apart(group, rival) for rival in fitting if rival is not group)
         ]
         return free or ([group for group in fitting if not group.hosts] if is_http else [])
 
     def _are_apart(self, one: TapGroup, two: TapGroup) -> bool:
-        """Whether two stories name different hosts, or a person parted them."""
+        """Whether two stories name different hosts, or a person parted the stories."""
         if one.hosts and two.hosts and not one.hosts & two.hosts:
             return True
         if not self._parted:

@@ -1,4 +1,4 @@
-"""Export and show a story as one session: its chat, its records in the order of time, and the links found between them.
+"""Export and show a story as a session: chat items, records in the order of time, and links.
 
 The records are read twice: once to find what belongs together, and again each time they are exported, with the turn and step that
 was found for each. An imported story keeps the places and links that it came with.
@@ -29,7 +29,7 @@ _STEP_BITS = 32
 
 @dataclass(slots=True)
 class _Capture:
-    """One capture, up to the record that was last when the capture was read first: a tap may go on meanwhile."""
+    """A capture, up to the last record at the first reading: a tap may go on recording."""
 
     id: str
     other_hosts: frozenset[str]
@@ -37,7 +37,7 @@ class _Capture:
 
 
 class Whole:
-    """A story as it is now.
+    """A story in its present state.
 
     Args:
         store: The store.
@@ -107,24 +107,24 @@ class Whole:
         yield from map(itemgetter(1), merge(*map(self._timed, self._captures), key=itemgetter(0)))
 
     def _timed(self, capture: _Capture) -> Iterator[tuple[int, Record]]:
-        """Give a capture's records without links and without what other hosts said, with their times on the shared clock."""
+        """Give a capture's records, without links and records of other stories' hosts, with their times on the shared clock."""
         until = None if capture.last is None else capture.last.seq
-        others = OtherHosts(capture.other_hosts)
+        foreign = OtherHosts(capture.other_hosts)
         for record in self._store.records(capture=capture.id, until_seq=until):
             if until is None:
                 capture.last = record
-            if record.draft.kind != "link" and not others.have(record):
+            if record.draft.kind != "link" and not foreign.have(record):
                 yield self._clock.at_ns(record), record
 
     def _found_links(self, story: Story) -> Iterator[Record]:
-        """Give the links that were found as records, numbered on from the last record of their capture."""
-        found = list(story.links())
-        for link in found:
+        """Give the links as records, numbered from each capture's last record on."""
+        links = list(story.links())
+        for link in links:
             if link.link.span.seq is not None and link.place.turn and link.place.step:
                 self._linked_places[link.capture, link.link.span.seq] = link.place.turn, link.place.step
         for capture in self._captures:
             last = capture.last
-            of_capture = (link for link in found if link.capture == capture.id)
+            of_capture = (link for link in links if link.capture == capture.id)
             for number, link in enumerate(of_capture, 1):
                 assert last is not None  # noqa: S101 - what is linked was read
                 place = Place(session=self.info.id, turn=link.place.turn, step=link.place.step, call=link.place.call)

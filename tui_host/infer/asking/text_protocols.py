@@ -1,6 +1,6 @@
 """Which tool protocol of plain text a tapped host speaks, and where in its messages it tells results.
 
-The forms are those that hosts were seen to send, ours among them. Source: tool-protocols.md, sections 2 to 6.
+The forms are those that hosts were seen to send, ours among them.
 """
 
 from __future__ import annotations

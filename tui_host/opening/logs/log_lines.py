@@ -67,89 +67,84 @@ class LogLines:
             if line.isspace() or not line:
                 continue
             if line.find(b"{", 0, PREFIX_LIMIT) < 0:
-                yield Line(begin, _text(line[:_TEXT_LIMIT].rstrip(b"\r")))
+                yield Line(begin, line[:_TEXT_LIMIT].rstrip(b"\r").decode("utf-8", "replace"))
             else:
-                yield from self._values(begin, line)
+                yield from self._values(begin, line.decode("utf-8", "surrogateescape"))
 
-    def _values(self, begin: int, line: bytes) -> Iterator[Line]:
+    def _values(self, begin: int, line: str) -> Iterator[Line]:
         """Give the values of a line; the line as text if it has none."""
-        at, count = 0, 0
-        while (brace := line.find(b"{", at, at + PREFIX_LIMIT)) >= 0:
-            place = self._first_value(begin, line, at, brace)
+        at = 0
+        while (brace := line.find("{", at, at + PREFIX_LIMIT)) >= 0:
+            place = _first_value(line, at, brace)
             if place is None:
                 break
             value, start, end = place
-            if end > len(line):  # over several lines
-                self.at = max(self.at, begin + end)
-                yield Line(begin, _text(line[at:start]), self._data[begin + start : begin + end], value, count > 0)
-                rest_end = self._data.find(b"\n", begin + end)
-                self.at = len(self._data) if rest_end < 0 else rest_end + 1
-                return
-            yield Line(begin, _text(line[at:start]), line[start:end], value, count > 0)
-            at, count = end, count + 1
-        if not count or line.startswith((b"data:", b"event:"), at):
-            yield Line(begin, _text(line[at : at + _TEXT_LIMIT].rstrip(b"\r")))
+            data = _bytes(line[start:end])
+            if not line.isascii() and _has_wrong_bytes(data):
+                value = read_value(data, is_shallow=True)
+            yield Line(begin, line[at:start], data, value, at > 0)
+            at = end
+        if brace >= 0 and line[brace:].rstrip() == "{" and (several := self._over_lines(begin, line, brace)):
+            yield several._replace(before=line[at : brace - line[at:brace].endswith("[")], is_further=at > 0)
+        elif not at or line.startswith(("data:", "event:"), at):
+            yield Line(begin, _bytes(line[at : at + _TEXT_LIMIT].rstrip("\r")).decode("utf-8", "replace"))
 
-    def _first_value(self, begin: int, line: bytes, at: int, brace: int) -> tuple[JSON, int, int] | None:
-        """Find the first object or list of objects from a brace on: value, start and end."""
-        for _ in range(_BRACES):
-            start = brace - 1 if brace > at and line[brace - 1 : brace] == b"[" else brace
-            for first in (start, brace) if start < brace else (brace,):
-                if value_and_end := _value_in(line, first):
-                    return value_and_end[0], first, value_and_end[1]
-            if line[brace:].rstrip() in {b"{", b"[{"} and (several := self._over_lines(begin + start)):
-                return several[0], start, several[1] - begin
-            if (brace := line.find(b"{", brace + 1, at + PREFIX_LIMIT)) < 0:
-                break
-        return None
-
-    def _over_lines(self, at: int) -> tuple[JSON, int] | None:
-        """Read the pretty-printed value that begins at the end of a line, and find its end."""
+    def _over_lines(self, begin: int, line: str, brace: int) -> Line | None:
+        """Read the pretty-printed value that begins at the end of a line; what stands behind the value is passed over."""
         if not self._tries:
             return None
-        piece = self._data[at : at + SEVERAL_LINES_LIMIT]
+        start = begin + len(_bytes(line[: brace - line[:brace].endswith("[")]))
+        piece = self._data[start : start + SEVERAL_LINES_LIMIT]
         with suppress(BrokenError):
-            end = value_end(piece, 0)
-            if (value := read_value(piece[:end], is_shallow=True)) is not None:
-                return value, at + end
+            data = piece[: value_end(piece, 0)]
+            if (value := read_value(data, is_shallow=True)) is not None:
+                end = self._data.find(b"\n", start + len(data))
+                self.at = len(self._data) if end < 0 else end + 1
+                return Line(begin, "", data, value)
         self._tries -= 1
         return None
 
 
-def _value_in(line: bytes, at: int) -> tuple[JSON, int] | None:
-    """Read the object or list of objects at a place, and find its end."""
-    try:
-        text = line[at:].decode()
-    except UnicodeDecodeError:
-        return _undecodable(line, at)
-    try:
-        value, end = _decoded(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict | list) or (len(text) > LEVELS and is_deeper(text, LEVELS)):
-        return None
-    return value, at + (end if text.isascii() else len(text[:end].encode()))
-
-
-def _decoded(text: str) -> tuple[JSON, int]:
-    try:
-        value_and_end: tuple[JSON, int] = _DECODER.raw_decode(text)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:  # an integer with more digits than Python computes with
-        value_and_end = _LONG_NUMBERS.raw_decode(text)
-    return value_and_end
-
-
-def _undecodable(line: bytes, at: int) -> tuple[JSON, int] | None:
-    """Do the same for a line with bytes that are no UTF-8."""
-    with suppress(BrokenError):
-        end = value_end(line, at)
-        value = read_value(line[at:end], is_shallow=True)
-        if isinstance(value, dict | list):
-            return value, end
+def _first_value(line: str, at: int, brace: int) -> tuple[JSON, int, int] | None:
+    """Find the first object or list of objects from a brace on: value, start and end."""
+    for _ in range(_BRACES):
+        is_listed = brace > at and line[brace - 1] == "["
+        for start in (brace - 1, brace) if is_listed else (brace,):
+            if value_and_end := _value_in(line, start):
+                return value_and_end[0], start, value_and_end[1]
+        if (brace := line.find("{", brace + 1, at + PREFIX_LIMIT)) < 0:
+            break
     return None
 
 
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+def _value_in(line: str, at: int) -> tuple[JSON, int] | None:
+    """Read the object or list of objects at a place, and find its end."""
+    try:
+        value, end = _decoded(line, at)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict | list) or (end - at > LEVELS and is_deeper(line[at:end], LEVELS)):
+        return None
+    return value, end
+
+
+def _decoded(text: str, at: int) -> tuple[JSON, int]:
+    try:
+        value_and_end: tuple[JSON, int] = _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # an integer with more digits than Python computes with
+        value_and_end = _LONG_NUMBERS.raw_decode(text, at)
+    return value_and_end
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _has_wrong_bytes(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False

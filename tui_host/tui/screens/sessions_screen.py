@@ -223,7 +223,7 @@ class SessionsScreen(ChoiceScreen):
     def _choice(self, listed: Listed, moment: str) -> Choice:
         info, story = listed.found.session, listed.story
         here = self._host.sessions.get(info.id)
-        title = story.tapped if story is not None and listed.whole else info.title
+        title = story.label if story is not None and listed.whole else info.title
         return Choice(
             words=mask_of(self._host, self.glyphs).marks(line(title, 200)) or "untitled",
             before=moment,
@@ -250,7 +250,7 @@ class SessionsScreen(ChoiceScreen):
         return "on screen" if isinstance(app, Showing) and app.session is here else ""
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        """Say what `ctrl+l` does on the current line."""
+        """Explain `ctrl+l` for the current line."""
         event.stop()
         self._say_link()
 
@@ -261,7 +261,7 @@ class SessionsScreen(ChoiceScreen):
         return self._listed[at] if at is not None and at < len(self._listed) else None
 
     def _story_above(self) -> TapStory | None:
-        """The next story above the current line to which another can be joined."""
+        """The next story above the current line; imported stories do not count."""
         above = self._listed[: self.choices.cursor or 0]
         return next((line.story for line in reversed(above) if line.story is not None and _is_linkable(line)), None)
 
@@ -278,7 +278,7 @@ class SessionsScreen(ChoiceScreen):
         self.note(words)
 
     async def action_link(self) -> None:
-        """Part the current tap from its story, or join the current story to the one above."""
+        """Part the current tap from the story, or join the current story to the story above."""
         current, above, store = self._current, self._story_above(), self._host.store
         if current is None or store is None:
             return
@@ -301,7 +301,7 @@ class SessionsScreen(ChoiceScreen):
         await self._search(again=True, current=(story.id, ""))
 
     def _stories_of(self, store: Store) -> Stories:
-        """The stories of a store, with what was read of them before."""
+        """The stories of a store, with the facts read before."""
         if self._stories is None or self._stories.store is not store:
             self._stories = Stories(store)
         return self._stories
