@@ -13,7 +13,7 @@ from tui_host.infer.clock_offsets import DOUBTFUL_NS
 from tui_host.infer.tapped_frames import Frames
 
 _LOOKED_BACK = 50
-"""Exchanges among which the one that a frame belongs to is looked for, to put it under its heading."""
+"""How many exchanges to search for the one that made a call."""
 
 
 class Steps:
@@ -22,7 +22,7 @@ class Steps:
     Args:
         talks: The conversations.
         frames: The servers' side.
-        naming: What the names in answers stand for.
+        naming: Resolves tool names.
     """
 
     def __init__(self, talks: Talks, frames: Frames, naming: Naming) -> None:
@@ -41,7 +41,7 @@ class Steps:
     def _find(self, sent: Sent) -> Said | None:
         client = self._client_of(sent)
         recent = self._recent(client)
-        if sent.mono_ns is None:  # all that was said may stand before it in the file: calls are taken in their order
+        if sent.mono_ns is None:  # in a file all exchanges may stand before the frame, so calls are taken in order
             recent = reversed(list(recent))
         for exchange in recent:
             call = self._call_of(exchange, sent)
@@ -51,7 +51,7 @@ class Steps:
                 return None
             self._carried[call] = sent.key
             return exchange
-        # What was asked may not be recorded to its end yet, or the host may have changed it: while it is at that.
+        # The call may not be recorded to its end yet, or the host may have changed the arguments.
         last = next(self._recent(client), None)
         if (
             last is not None

@@ -18,11 +18,11 @@ from tui_host.infer.unplaced_results import doubt_in_words
 from tui_host.llm.exchange_summary import end_words
 
 NOTE = ("note",)
-"""Names the item that tells of an exchange how it ended, where that is no answer."""
+"""The key of the item that states why an exchange has no answer."""
 _BY_HOST = "approved by its host, not here"
 _INFERRED = f"{_BY_HOST} · inferred"
 _NAMED = 4
-"""Frames that are named where nothing tells which of them it was."""
+"""How many possible frames are named."""
 
 
 def items(
@@ -60,7 +60,7 @@ def items(
         joined = left.pop(number, None)
         if joined is not None:
             yield ("call", joined.asked.key), _call(exchange, joined, unplaced)
-        elif not asking.is_over:  # what stands behind a call waits until that is complete: items stay where they are
+        elif not asking.is_over:  # text behind an incomplete call waits, so that items stay where they are
             break
     for joined in left.values():
         yield ("call", joined.asked.key), _call(exchange, joined, unplaced)

@@ -26,7 +26,7 @@ from tui_host.infer.call_values import (
 )
 
 MOST = 4 << 20
-"""Bytes of a frame that is read whole."""
+"""The largest frame that is parsed."""
 _Identity: TypeAlias = tuple[str, str, str]
 """Capture, connection or HTTP exchange, and id of a request, or of a task."""
 
@@ -64,12 +64,12 @@ class Frames:
     Attributes:
         sent: The calls, in order.
         tools: Server and own name of each tool that was listed or called.
-        listed: The tools that each server lists, by name, with what it says of each; another object whenever that changes.
+        listed: Each server's tool descriptions by name; a new object at each change.
         peers: The server of each connection.
         captures: Where each server is spoken to.
         since: When each connection began.
-        clients: What the client of each connection calls itself: hosts may share a tap.
-        revision: Grows with what matters to joining.
+        clients: The client name on each connection: hosts may share a tap.
+        revision: Grows with each change that matters for joining.
     """
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ class Frames:
                 call = self._calls.get((*line, canonical(params.get("requestId"))))
                 if (
                     call is not None and self.sent[call].answer is None
-                ):  # else it has come: some cancel all that they asked for as they end
+                ):  # some hosts cancel all requests at the end, answered ones too
                     self.sent[call] = replace(self.sent[call], dropped=(message.at_ns, message.record.seq))
                     self.revision += 1
             case _:
@@ -165,7 +165,7 @@ class Frames:
         self.sent[sent.key] = sent
         own, *shared_keys = message.keys
         self._calls[own] = sent.key
-        for key in shared_keys:  # hosts may share a connection that has no session, and count from 1 each
+        for key in shared_keys:  # hosts may share a connection without a session, and each count from 1
             before = self._calls.get(key)
             is_waited_for = before is not None and self.sent[before].over is None
             self._calls[key] = None if is_waited_for else sent.key
@@ -183,7 +183,7 @@ class Frames:
         if call is None:
             return
         task = mapping(mapping(result).get("task")).get("taskId")
-        if isinstance(task, str):  # it is answered when the task is
+        if isinstance(task, str):  # the answer follows with the task's result
             self._tasks[(*line, task)] = call
             return
         held = mapping(result).get("result") if "taskId" in mapping(result) else result

@@ -13,37 +13,37 @@ from tui_host.errors import JSON
 from tui_host.infer.call_values import READING, Asked, canonical, canonical_text
 
 HUB = "invoke"
-"""So ends the name of a hub's tool whose arguments hold the call that is meant."""
+"""The end of the name of a hub's tool, whose arguments hold the actual call."""
 _SHORTENED = 40
-"""Characters from which on a name may have been shortened."""
+"""The length from which a name may have been shortened."""
 _ALIKE = 12
-"""Characters that the ends of a shortened name must have of the whole one."""
+"""Characters that the ends of a shortened name must share with the full name."""
 _SERVER = 7
-"""Characters of a server's name that say which it is."""
+"""Characters that identify a server."""
 _NO_WORD = re.compile(r"[\W_]+")
 _NO_ASCII = re.compile(r"[^\x00-\x7f]|[^\w-]", re.ASCII)
-"""Hosts put `_` for each of these: most APIs take no other letters in a name."""
+"""Characters that hosts replace by `_`, as most APIs allow no others in a name."""
 _BEHIND = re.compile(r"_(?:mcp_.*|(?=[a-z]*\d)[0-9a-z]{6,8})\Z")
-"""What hosts put behind a tool's name: the server's, or a part of its id."""
+"""What hosts append to a tool's name: the server's name, or a part of its id."""
 _BY_KEY = re.compile(r"[0-9A-Za-z_-]{4,}0mcp0(.+)", re.DOTALL)
 _KEY = re.compile(r"(?=[a-z]*\d)[0-9a-f]{6,}\Z")
-"""What says no server's name, but a key that the host has for it."""
+"""A key that a host uses in place of a server's name."""
 _NOTHING = ("mcp", "server")
-"""Words that say of no server which it is, where they stand together."""
+"""Words that identify no server where they stand together."""
 _PLUGIN = "plugin_"
-"""Behind this stand a plugin's name and a server's."""
+"""The word before a plugin's name and a server's."""
 _BEFORE = (["claude", "ai"], ["plugin"])
-"""What hosts put before a server's name."""
+"""Words that hosts put before a server's name."""
 _CUT_BEFORE_KEY = (_SERVER,)
 _CUT_BEHIND_MCP = (12, 13, 14)
-"""Characters of a server's name that hosts leave, however short the whole name is: those that put a key behind the tool's, or `mcp_` before."""
+"""Lengths to which hosts cut a server's name even in short names: with a key behind the tool's name, or `mcp_` before."""
 _PARTS = re.compile(r"__|--|[./:]")
 _JOINING = ("", *"_-./:")
-"""What may stand before a tool's name, if anything does."""
+"""What may stand before a tool's name."""
 _DIGESTS = (40, 32, 16, 12, 10, 8, 7, 6)
-"""Characters of a digest that hosts put behind a shortened name."""
+"""Lengths of digests that hosts append to a shortened name."""
 _READING = re.compile(r"access_mcp_resource|read_?(?:mcp_?)?resource(?:_?tool)?\Z", re.IGNORECASE)
-"""So hosts name what reads a resource of a server."""
+"""Names of tools that read a server's resource."""
 _WHERE = ("server_name", "server", "serverName", "extension_name")
 
 
@@ -71,17 +71,17 @@ def meant(asked: Asked) -> tuple[str, str | None]:
 def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
     """Return the tools that a name may stand for.
 
-    `mcp__server__tool`, `server__tool`, `server-tool`, `server.tool` and plain `tool` end with the tool's own name, others begin
-    with it: the longest one that fits counts, and of several servers those that are named beside it. A shortened name has an end
-    of the whole one alone, or a digest of it.
+    `mcp__server__tool`, `server__tool`, `server-tool`, `server.tool` and plain `tool` end with the tool's own name, other names
+    begin with the tool's. The longest tool name counts, and of several servers the server named in the rest. A shortened name
+    ends like the full name or with a digest of the full name.
 
     Args:
-        name: As the model has it.
-        tools: Server and own name of all that are known.
+        name: The name that the model uses.
+        tools: Server and own name of all known tools.
     """
     all_tools = list(tools)
     if same := [tool for tool in all_tools if not tool[1].isascii() and name in _wholes(*tool)]:
-        return frozenset(same)  # of what has no letters left each `_` counts
+        return frozenset(same)  # without letters each `_` counts
     fitting = [(tool, beside) for tool in all_tools for beside in _beside(name, tool[1])]
     if fitting:
         longest = max(len(_squeezed(tool)) for (_, tool), _ in fitting)

@@ -40,7 +40,7 @@ class Unplaced:
         if child not in self._results:
             self._results[child] = list(self._told_in(self._talks.said[child]))
         placed = {(result.capture, result.exchange, result.start) for call in calls for result in call.told}
-        has_ids = any(call.asked.wire_id for call in calls)  # then a result of another id is of another answer
+        has_ids = any(call.asked.wire_id for call in calls)  # then a result with another id belongs to another answer
         return [
             piece
             for piece in self._results[child]

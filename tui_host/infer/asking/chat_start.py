@@ -20,19 +20,19 @@ NOT_HEARD = "not captured, but told in the request:"
 HEARD = "captured from here on:"
 BESIDE = "the host asks beside it:"
 _BESIDE = 200
-"""Characters of that."""
+"""Characters of a side request's question that are shown."""
 _TOLD = "told in the request"
 _WITHOUT_CALL = "told in the request without its call"
 _NO_NAME = "a tool"
 _ANOTHER = b'"role"'
-"""Stands between texts of two messages, never between those of one."""
+"""Bytes that stand between texts of two messages, never within one message."""
 Keyed: TypeAlias = tuple[tuple[str, ...], Item]
 
 
 def opening(exchange: Said) -> Sequence[Keyed]:
     """Return the items before an exchange's answer, in order, each with a key unique in the exchange.
 
-    What is only told has no step, and took no time: neither is known. It has the turn of the exchange in whose request it stands.
+    Repeated items have no step and no duration, because neither is known; their turn is the turn of the exchange.
     """
     own: list[Keyed] = [(("user",), _question(exchange))] if exchange.text else []
     repeated = [] if exchange.again else list(_Told(exchange).items())
@@ -72,7 +72,7 @@ class _Told:
         exchange = self._said
         places = {*exchange.unheard}
         if self._messages and (places or exchange.parent is None):
-            places.add(len(self._messages) - 1)  # which may tell results
+            places.add(len(self._messages) - 1)  # this message may hold results
         asked = self._asked()
         for place in sorted({*places, *asked}):
             if self._messages[place].role != "model":

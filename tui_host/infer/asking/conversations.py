@@ -18,11 +18,11 @@ from tui_host.infer.call_values import Asked, Told
 
 Key = tuple[str, str]
 AGAIN_NS = 20_000_000_000
-"""So soon hosts try again what failed, though others of their conversations went on meanwhile; later a person does."""
+"""Hosts retry failed requests within this time even if other conversations went on; later retries are a person's."""
 _LOOKED_BACK = 50
-"""Exchanges among which the answer is looked for that a request goes on from, where not its whole beginning tells."""
+"""How many exchanges to search for the answer before a request whose whole beginning matches none."""
 _STALE_NS = 300_000_000_000
-"""An answer that has waited so long for its results is left where another just like it was asked for since."""
+"""An answer that waited this long for results is abandoned if an equal answer was requested since."""
 
 
 @dataclass(slots=True)
@@ -30,19 +30,19 @@ class Said:
     """An exchange with its place in a conversation.
 
     Attributes:
-        asking: What it says.
-        mark: The same for exchanges that send the same messages.
+        asking: The exchange with the model.
+        mark: A mark that exchanges with equal messages share.
         turn: The turn in the story, from 1.
-        step: The step in it, from 1.
-        talk: The first exchange of its conversation.
-        text: What the person said with it, empty where it goes on with results.
-        parent: The exchange whose answer it goes on from.
-        after: The place of that answer among its messages, -1 if it is not there.
-        children: The exchanges that go on from its answer.
-        again: It sends the same as an exchange before it.
-        unheard: The places of its messages that were said when nobody listened.
-        before: The exchange that asked before in its conversation, or the same; None for the first.
-        is_beside: It begins what the host asks of itself beside what the person did in its turn.
+        step: The step in the turn, from 1.
+        talk: The key of the conversation's first exchange.
+        text: The person's words; empty where the request only continues with results.
+        parent: The exchange whose answer the request continues.
+        after: The place of that answer among the request's messages, -1 if missing.
+        children: The exchanges that continue from the answer.
+        again: Whether the request repeats an earlier one.
+        unheard: The places of messages that were not captured when first sent.
+        before: The exchange before in the conversation, or the first try of the request; None for the first.
+        is_beside: Whether the exchange begins a side request of the host's.
     """
 
     asking: Asking
@@ -101,21 +101,23 @@ class Talks:
 
     Attributes:
         said: The exchanges, in order.
-        turns: How many turns there are.
+        turns: The number of turns.
     """
 
     def __init__(self) -> None:
         self.said: dict[Key, Said] = {}
         self.turns = 0
-        self._newest: Said | None = None  # with which the newest turn began: what the person asked, once that is there
-        self._step = 1  # the newest of that turn
-        self._ended = 0, 0  # the newest turn of which an answer came that asks for nothing, and when it did
+        self._newest: Said | None = (
+            None  # the exchange that began the newest turn: the person's question, once captured
+        )
+        self._step = 1  # the newest step of that turn
+        self._ended = 0, 0  # the newest turn with a final answer, and the time of its end
         self._by_messages: dict[bytes, list[Key]] = {}
         self._by_capture: dict[tuple[bytes, str], list[Key]] = {}
         self._again: dict[tuple[bytes, Key | None], _Again] = {}
         self._by_wire_id: dict[tuple[str, str], list[Key]] = {}
         self._tangled: dict[Key, set[Key]] = {}
-        self._told_apart: dict[int, bool] = {}  # by which of these sets, while nothing is new
+        self._told_apart: dict[int, bool] = {}  # cached by the id of the group, until something new arrives
         self._times: dict[str, tuple[int, int]] = {}
         self._results: dict[Key, Sequence[tuple[Asked, Told]]] = {}
         self._unheard = Unheard()
@@ -198,15 +200,15 @@ class Talks:
         if parent is not None:
             return not text or is_soon or not is_over
         if earlier.asking.key[0] != asking.key[0] and not earlier.asking.is_over:
-            return False  # two that begin alike, each through a tap of its own
+            return False  # two conversations with the same beginning, in different taps
         is_next = earlier.turn == self.turns and not (is_side and is_over)
         return (is_next or (is_soon and not is_over)) and not earlier.asking.is_answered
 
     def _continued(self, asking: Asking, marks: Sequence[bytes]) -> Key | None:
         """Return the newest exchange of the conversation of a request whose last answer was not captured.
 
-        It sent all that this one begins with, and its answer did not come, or is told as another; or the host drops what was said
-        first, and an answer to what it asked last stands in this one.
+        The earlier request is a prefix of this one, with its answer missing or reported differently; or the host dropped the
+        earliest messages, and an answer to the last question of the earlier request is in this one.
         """
         for mark in reversed(marks[1:-1]):
             for key in islice(self._alike(mark, asking), _LOOKED_BACK):
@@ -254,7 +256,8 @@ class Talks:
     def _told_in(self, mark: bytes, asking: Asking, message: Heard) -> Sequence[Key]:
         """Return the exchanges that match a request's beginning up to an answer, the latest first.
 
-        Of these only those that came to the same host, if any did; and through its own tap, or through one that was over when that began.
+        Exchanges of the same host come before others, and exchanges of the same capture, or of captures that ended before this
+        one began.
         """
         alike = islice(self._alike(mark, asking), _LOOKED_BACK)
         asked = ((key, self.said[key].asking) for key in alike)
@@ -279,8 +282,8 @@ class Talks:
     def _not_dropped(self, answers: Sequence[Key], mark: bytes) -> Sequence[Key]:
         """Return the answers wrongly taken for dropped, where all answers in their place were continued already.
 
-        Two windows of one history may have asked the same. Then what went on before may have done so from any of these as well: it is
-        noted that nothing tells any more which goes on from which.
+        Two windows on one history may have asked the same. Then the earlier continuation may belong to any of these answers, so
+        all of them are noted as mixed up.
         """
         free = [key for key in answers if self._is_free(key, mark) and not self.said[key].has_failed]
         if free:
@@ -292,7 +295,7 @@ class Talks:
     def _repeating(self, answers: Sequence[Key], waiting: Sequence[Key], mark: bytes) -> Iterator[Key]:
         """Yield continued answers from which a host may send the same request once more.
 
-        That is where it was made since the first that waits was asked for, or where the calls that it was answered with may wait still.
+        The request was repeated since the oldest waiting answer was asked for, or the calls of its answer may still be running.
         """
         for key in answers if waiting else ():
             since = self.said[waiting[-1]].asking.at_ns
@@ -303,7 +306,7 @@ class Talks:
 
     def _spare(self, answers: Sequence[Key], waiting: Sequence[Key]) -> Iterator[Key]:
         """Yield mixed-up answers of which at least one may still lack a continuation."""
-        # Mostly one group of all.
+        # mostly all are one group
         groups = {id(group): group for key in answers if waiting and (group := self._tangled.get(key))}
         spare = {name for name, group in groups.items() if len(self._marks_from(group)) < len(group)}
         yield from (key for key in answers if id(self._tangled.get(key)) in spare)
@@ -342,8 +345,8 @@ class Talks:
     def _went_on(self, key: Key, repeated: Sequence[Heard], mark: bytes) -> bool:
         """Return whether a repeated answer without call ids must be a new answer, not the one already continued.
 
-        Other words stand beside these now; or they were told other results before; or the very same request was made, and the
-        conversation has gone on from it.
+        The text beside the calls differs; or the results differ; or the same request was sent before and the conversation
+        continued.
         """
         asking, children = self.said[key].asking, [self.said[child] for child in self.said[key].children]
         if not children or key in self._tangled or not asking.fold.calls or len(repeated) < 2:

@@ -1,6 +1,6 @@
 """Find the bytes that a tool protocol of plain text adds to a tapped host's requests, with their purpose.
 
-The forms are those that hosts were seen to send, ours among them.
+The forms were observed in hosts, tui-host among them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tui_host.infer.asking.request_messages import Heard, Piece
 from tui_host.infer.asking.text_protocols import envelopes, in_words, offsets_of
 
 _SPACE = r"(?:(?<!\s)\s+)?"
-"""All white space before what follows: looked at once, where it begins."""
+"""All white space before the next token, matched only from its beginning so that time stays linear."""
 _RESULT = (
     r"\[(?:use_mcp_tool|access_mcp_resource) for '[^'\n]*'\] Result:\n?"
     r"|<tool_use_result>\s*<name>[^<]*</name>\s*<result>|</result>\s*</tool_use_result>"
@@ -32,16 +32,16 @@ _FRAMES = (
     (Form(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>"), "frames what was said"),
     (Form(_RESULT), "frames a result"),
 )  # fmt: skip
-"""What hosts put into messages, and what for."""
+"""Wrappings that hosts put into messages, with their purpose."""
 
 _OF_TOOLS = re.compile(r"\b(?i:tool|function)|\b(?:Action|Observation|Final ?Answer)\b|工具|函数")
-"""What a paragraph speaks of that teaches a tool protocol."""
+"""Words of a paragraph that teaches a tool protocol."""
 _OF_OTHER_THINGS = re.compile(
     r"^====\n+(?:EDITING FILES|ACT MODE|CAPABILITIES|SYSTEM INFORMATION|OBJECTIVE|USER'S CUSTOM INSTRUCTIONS)\b"
     r".*?(?=^====|\Z)|^# User Instructions\n.*?(?=^Now Begin!|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-"""Chapters of hosts' prompts that teach none: what the host does beside, and what its user wants."""
+"""Chapters of hosts' prompts that do not teach a tool protocol."""
 
 
 class Injections:
@@ -108,7 +108,7 @@ def _around_in(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:
     results = list(envelopes(body, message)) if frames else []
     ends = [result.whole[1] for result in results]
     for frame in frames:
-        first = bisect_right(ends, frame[0])  # the first that is not over before it
+        first = bisect_right(ends, frame[0])  # the first result that does not end before the frame
         if first == len(results) or results[first].whole[0] >= frame[1]:
             yield frame
     for result in results:

@@ -21,12 +21,12 @@ class Piece:
 
     Attributes:
         kind: `text`, `call` or `result`.
-        text: What it says; of a call its arguments, as JSON.
-        start: Its first byte in the body: of a text that of the text, else of the whole part.
-        end: One past its last.
-        name: A call's or result's name, empty if it is not known.
-        wire_id: Its id, empty if it has none.
-        says: Where what a result says stands in the body.
+        text: The text; of a call the arguments as JSON.
+        start: The first byte in the body: of a text's content, or of the whole part.
+        end: One past the last byte.
+        name: The name of the call or result, empty if unknown.
+        wire_id: The id of the call or result, empty if there is none.
+        says: Where the content of a result stands in the body.
     """
 
     kind: str
@@ -44,8 +44,8 @@ class Heard:
 
     Attributes:
         role: `model`, `host` (the system prompt), or `user`, who also tells results.
-        pieces: What it is made of, but for thinking and images.
-        mark: The same for messages that say the same.
+        pieces: The message's parts without thinking and images.
+        mark: A mark that equal messages share.
     """
 
     role: str

@@ -14,15 +14,15 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.outline import Outline, common_prefix
 
 _LISTS = ("messages", "input", "contents")
-"""The members that hold a conversation, in all dialects."""
+"""The members that hold a conversation in each dialect."""
 _RESULT = ("Tool execution result:", "Error executing tool:", "Observation:")
-"""How results begin that hosts tell in words, in a message of the system's."""
+"""How results in system messages begin."""
 _LEVELS = 2
-"""The body's members, and the elements of these lists."""
+"""The depth of the body's members and the lists' elements."""
 _CONVERSATIONS = 4
-"""So many that go on at a time are looked for in the order in which they did."""
+"""How many concurrent conversations are kept for comparing."""
 MOST_KNOWN = 64 << 20
-"""Bytes of messages that are known at a time."""
+"""The most bytes of messages that are cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +31,9 @@ class Request:
 
     Attributes:
         system: The pieces of the system prompt.
-        messages: The conversation's messages in order; what stands by itself where others have messages is one.
-        offered: The names of the tools that it offers by the vendor's API.
-        around: The body without what is in its list of messages.
+        messages: The messages in order; a lone text in place of messages counts as one message.
+        offered: The names of the tools offered by the vendor's API.
+        around: The body without the elements of the message list.
     """
 
     system: tuple[Piece, ...] = ()
@@ -87,14 +87,14 @@ class Hearing:
         count = best.shared_with(body)
         start, by = best.start, 0
         short = body
-        if count:  # what both begin with is not read again
+        if count:  # the shared beginning is not parsed again
             by = best.places[count][0] - best.places[0][0]
             short = body[: best.places[0][0]] + body[best.places[count][0] :]
         root = spans(short, walk=_LISTS, depth=_LEVELS)
         if root is None:
             return Request()
         lists = [(name, node) for name, node in root.members if name in _LISTS and node.elements]
-        if len(lists) != 1:  # who says all twice, or in one text, is read as it is
+        if len(lists) != 1:  # bodies with two lists, or with a lone text, are parsed whole
             return self._request([self._read(dialect, "", body, 0)], body)
         name, node = lists[0]
         start, end = node.start, node.end + by

@@ -13,7 +13,7 @@ from tui_host.infer.same_result import END, HINT, OTHER, denies, fails, gives_up
 from tui_host.infer.tool_aliases import names_server
 
 _TELLING = 20
-"""Characters of a text from which on the same text elsewhere is no chance."""
+"""The length from which two equal texts are no chance."""
 _EVER_NS = 1 << 62
 """When everything is over."""
 
@@ -24,7 +24,7 @@ class Places:
     A frame is compared with each result once, not once for each call.
 
     Args:
-        texts: What is told.
+        texts: The texts of the results.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -67,21 +67,21 @@ class Candidate:
 
     Attributes:
         asked: The call.
-        arguments: Its arguments in the one form that equal arguments have; None if they are no JSON.
-        tools: Server and own name of the tools that its name may stand for.
-        talk: The first exchange of its conversation.
-        agent: Who asked for it, as far as requests tell that apart.
-        connections: Those on which its host may have sent it; None for all.
-        until_ns: When the conversation went on; None while it has not.
-        told: Where the model was told of it first, None if nothing yet.
-        places: What it was told of calls of the same answer, this one too, where nothing but the order says what belongs to which; None
-            where it is told in its own place.
-        is_twin: A call of the same answer asks for the same, is told otherwise, and again nothing but the order says which is which.
-        is_timed: It is told when it was asked for, not only behind what.
-        is_of_before: It was asked for before anything was recorded; what it was is known from what a request repeats.
-        clock: Capture and peer, whose one log tells its times: an import has several in one capture.
-        cut_ns: How much later at most things happened to it than is told, as the model's clock leaves out what is smaller.
-        boot_ns: When the clock of its tap stood at nothing, None where that is not known.
+        arguments: The arguments in canonical form; None if not JSON.
+        tools: Server and own name of the tools that the call's name may stand for.
+        talk: The key of the conversation's first exchange.
+        agent: The agent that made the call, as far as requests tell agents apart.
+        connections: The connections that the call's host may use; None for all.
+        until_ns: When the conversation continued; None while waiting.
+        told: The first result, None if there is none yet.
+        places: The results that may be the call's, where only the order assigns results; None where the call's own result
+            is known.
+        is_twin: Whether an equal call of the answer has a different result and only the order tells the calls apart.
+        is_timed: Whether the time of the call was recorded; else only the order is known.
+        is_of_before: Whether the call was made before the capture began and is known from a request alone.
+        clock: Capture and peer whose log has the call's times: an imported capture may have several logs.
+        cut_ns: How much later than recorded the events may be, as the model's clock leaves out fractions.
+        boot_ns: The zero of the tap's monotonic clock; None if unknown.
     """
 
     asked: Asked
@@ -178,7 +178,7 @@ def _state(frame: Sent, at_ns: int) -> _Ended | Says:
     answer = frame.answer
     if frame.dropped:
         return _Ended.WAITED_FOR if frame.dropped[0] > at_ns + frame.within_ns else _Ended.DROPPED
-    if answer is None:  # what never came may also have been asked for again where no tap was
+    if answer is None:  # a lost frame may also have been repeated where no tap was
         return _Ended.OPEN
     return _Ended.LATE if answer.at_ns > at_ns + frame.within_ns else answer.says
 

@@ -27,13 +27,13 @@ from tui_host.infer.same_result import BEGINNING, OTHER, SAME, SHORT
 from tui_host.infer.tool_aliases import names_server
 
 _FEW = 32
-"""Calls of one kind among which all are looked at to find out how far clocks are off."""
+"""The most calls of one kind that are compared for clock offsets."""
 _EVER_NS = 1 << 62
-"""How exact times are before it is known how far clocks are off."""
+"""The uncertainty of times before clock offsets are known."""
 _PATIENCE_NS = 3000 * 1_000_000_000
-"""So long after it was asked for may a call be sent whose conversation does not go on; less than a clock's other zone is off."""
+"""How long after a call its frame may be sent if the conversation does not continue; less than a time zone."""
 _Kind: TypeAlias = tuple[str, str, str]
-"""Server, tool, and arguments in the form that those have which may be sent for each other."""
+"""Server, tool, and arguments in `lean` form."""
 
 
 class PossiblePairs:
@@ -45,8 +45,8 @@ class PossiblePairs:
 
     Attributes:
         frames: The frames in the order of time.
-        timed: The captures of which is known how far their clocks are off.
-        refused: The calls that each frame might carry but for what is told of them, as far as was looked.
+        timed: The captures with known clock offsets.
+        refused: The calls whose result speaks against a frame, by frame.
     """
 
     def __init__(self, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> None:
@@ -77,7 +77,7 @@ class PossiblePairs:
         fits: dict[Line, list[Fit]] = defaultdict(list)
         for frame, call in field.fitting(shifts):
             if frame.capture in sure or (timed and frame.capture != call.asked.capture):
-                continue  # taps run beside each other: those of which nothing is told have the clock of the others
+                continue  # taps run side by side, so a tap without evidence has the clock of the others
             if is_likely((fit := _fit(frame, call)).shift):
                 fits[frame.line].append(fit)
         of_line = {frame.line: shifts[frame.capture] for frame in frames}
@@ -85,7 +85,7 @@ class PossiblePairs:
         for line, line_fits in fits.items():
             for fit in agreeing(of_line[line], line_fits):
                 found_on[fit.call].add(line)
-        for line, line_fits in fits.items():  # what another connection has is not missing on this one
+        for line, line_fits in fits.items():  # calls on another connection are not missing on this one
             of_line[line] = doubted(of_line[line], [fit for fit in line_fits if found_on[fit.call] <= {line}])
         cuts = field._cuts()
         moved = cls(
@@ -172,7 +172,7 @@ class PossiblePairs:
         grades = [(call, call.tells_beside(frame) if call.is_twin else call.tells(frame)) for call in calls]
         is_sure = len(_first_text(frame)) >= SHORT and any(grade for _, grade in grades)
         for call, grade in grades:
-            if grade or (grade is None and not is_sure):  # it may be told nothing yet, or in another's place
+            if grade or (grade is None and not is_sure):  # the result may come later, or stand in another place
                 yield call
 
     def is_repeated(self, call: Candidate) -> bool:

@@ -24,12 +24,12 @@ def placed(
 
     Args:
         candidates: All calls.
-        joined: The frames of those that have any.
-        as_asked: Calls that are known to be told in their own places.
+        joined: The frames of the matched calls.
+        as_asked: Calls whose results are known to stand in their own places.
 
     Returns:
-        Of each such call the one in whose place its result stands, None if that is doubtful, as it is of more calls than are heard of
-        an answer; and the calls whose frames cannot be theirs, as what came back is told nowhere.
+        The place of each such result by call, None if doubtful or if the answer has too many calls; and the calls that cannot
+        have their frames because no result repeats the frame's answer.
     """
     answers: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for call in candidates:
@@ -56,9 +56,9 @@ class _Places:
     """The places of one answer's results.
 
     Attributes:
-        found: The place of each call that is certain.
-        left: The places that are left for each of the others, with how they tell what came back.
-        refuted: Calls whose results are told nowhere.
+        found: The places of calls with a certain place.
+        left: The possible places of the other calls, with their grades.
+        refuted: Calls whose answers no result repeats.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class _Places:
         if key == place or place in self._sent or placed_call.was_denied or self._said[_said(placed_call)] < 2:
             return False
         beside = (rival for rival in self._open_to(self._calls[key]) if rival is not placed_call)
-        return not all(rival.was_denied for rival in beside)  # what was sent is not told that it was denied
+        return not all(rival.was_denied for rival in beside)  # a call with a frame has no denial as its result
 
     def _text(self, place: str) -> str:
         result = self._calls[place].told

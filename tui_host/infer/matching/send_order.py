@@ -15,9 +15,9 @@ from tui_host.infer.call_values import Carried, Line, Sent
 from tui_host.infer.matching.candidates import Candidate
 
 SURE = 1000
-"""A host that sends in any order sends all that tells as the answer has it once in so many times: then it is no chance."""
+"""How many orders must have been possible before an order counts as a habit and not as chance."""
 _AT_ONCE_NS = 250_000_000
-"""Within this no person decides on the next call: what follows sooner follows by itself."""
+"""The pause within which no person decides on the next call."""
 
 
 @dataclass(slots=True)
@@ -25,9 +25,9 @@ class _Shown:
     """The order that one host has shown.
 
     Attributes:
-        chances: Of how many orders that there might have been it was each time that of the answer.
-        at_once: The same of calls that were sent before those before them were answered.
-        is_otherwise: It has sent some in another order.
+        chances: How many orders were possible in total, where each time the order of the answer was used.
+        at_once: The same for calls sent before the earlier calls were answered.
+        is_otherwise: Whether the host has used another order.
     """
 
     chances: int = 1
@@ -46,7 +46,7 @@ class Orders:
 
     Args:
         candidates: The calls.
-        joined: The frames of those that have any.
+        joined: The frames of the matched calls.
     """
 
     def __init__(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
@@ -79,13 +79,15 @@ class Orders:
 
     def are_shown(self, call: Candidate, carried: Sequence[Carried]) -> bool:
         """Return whether the host is known to send calls in the answer's order, and sent these frames at once."""
-        own = self._line_of.get(call.talk, carried[0].first_line)  # of its host, which may have others
+        own = self._line_of.get(
+            call.talk, carried[0].first_line
+        )  # the host of the call, which may have other connections
         lines = {own, *(frame.first_line for frame in carried)}
         shown = [self._shown[host] for host in {self._hosts.get(line, line) for line in lines} if host in self._shown]
         is_any_beside = any(map(_is_beside, carried, carried[1:]))
         chances = prod(
             host_orders.at_once if is_any_beside else host_orders.chances for host_orders in shown
-        )  # all are of its host
+        )  # all belong to the host
         return (
             chances >= SURE and not any(host_orders.is_otherwise for host_orders in shown) and follow_at_once(carried)
         )
