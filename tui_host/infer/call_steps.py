@@ -12,7 +12,7 @@ from tui_host.infer.call_values import FrameKey, Sent
 from tui_host.infer.clock_offsets import DOUBTFUL_NS
 from tui_host.infer.tapped_frames import Frames
 
-_LOOKED_BACK = 50
+_SEARCHED = 50
 """How many exchanges to search for the one that made a call."""
 
 
@@ -97,7 +97,7 @@ class Steps:
 
     def _recent(self, client: str) -> Iterator[Said]:
         """Yield recent exchanges, the newest first, without those of hosts other than the client's."""
-        for exchange in islice(reversed(self._talks.said.values()), _LOOKED_BACK):
+        for exchange in islice(reversed(self._talks.said.values()), _SEARCHED):
             host = exchange.asking.host
             if host == client or not (is_host(host) and is_host(client)):
                 yield exchange

@@ -80,7 +80,7 @@ def _trouble(asking: Asking, unasked: int) -> str:
     return f"{what}: {asking.trouble}" if asking.trouble else what
 
 
-def _words(joined: Joined) -> str:
+def _approval_words(joined: Joined) -> str:
     """Return how a call was approved, or why no frame is joined to the call."""
     if joined.is_told_otherwise:
         return f"{_INFERRED} · {TOLD_OTHERWISE}"
@@ -123,7 +123,7 @@ def _call(exchange: Said, joined: Joined, unplaced: Sequence[Piece]) -> CallItem
         asked=joined.asked.arguments,
         sent=joined.asked.arguments if last is not None else "",
         state=state,
-        words=_words(joined) or doubt_in_words(joined, unplaced),
+        words=_approval_words(joined) or doubt_in_words(joined, unplaced),
         result=result,
         milliseconds=(took or 0) / 1e6,
     )

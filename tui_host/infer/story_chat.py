@@ -107,7 +107,7 @@ class Telling:
         if number is None and is_note and (number := self._repeated(item)) is not None:
             self._numbers[key] = number
         elif number is None:
-            self._go_over_to(exchange, is_asking=is_asking)
+            self._note_transition(exchange, is_asking=is_asking)
             self._numbers[key] = number = self._chat.add(item)
             self._failed = (number, item, 1) if is_note else None
         elif (
@@ -127,10 +127,10 @@ class Telling:
         self._chat.put(number, replace(item, what=f"{item.what} ({times + 1:,} times)"))
         return number
 
-    def _go_over_to(self, exchange: Said, *, is_asking: bool) -> None:
+    def _note_transition(self, exchange: Said, *, is_asking: bool) -> None:
         """Add a note where the chat changes to another host or conversation, because a story may have many at once."""
         last, whose = self._last, self._story.host_of
-        words = self._gone_over_to(exchange, is_asking=is_asking)
+        words = self._transition(exchange, is_asking=is_asking)
         unnamed = NoteItem(turn=exchange.turn, kind="note", what=f"{words}:" if words else "")
         if (self.names_hosts or self._is_followed) and (last is None or whose(last) != whose(exchange)):
             behind = f", {words}:" if words else " asks:" if is_asking else ":"
@@ -145,7 +145,7 @@ class Telling:
             turn=exchange.turn, kind="note", what=f"{line(self._story.host_of(exchange), _HOST) or _NO_NAME}{behind}"
         )
 
-    def _gone_over_to(self, exchange: Said, *, is_asking: bool) -> str:
+    def _transition(self, exchange: Said, *, is_asking: bool) -> str:
         """Return words for the conversation that follows; empty where the same one continues or a new one begins."""
         last, self._last = self._last, exchange
         last_asked, side = self._last_asked(), self._side(exchange)

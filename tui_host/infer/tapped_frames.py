@@ -95,7 +95,7 @@ class Frames:
             self.peers[_line(record)] = draft.peer
             self.captures.setdefault(draft.peer, set()).add(record.capture)
         if len(draft.data) > MOST:
-            return self._large(record, at_ns)
+            return self._feed_large(record, at_ns)
         call: FrameKey | None = None
         for number, content in enumerate(_messages(draft.data)):
             message = _Message(record=record, at_ns=at_ns, number=number, content=content)
@@ -135,9 +135,8 @@ class Frames:
                     self._calls.update(dict.fromkeys(message.keys, call))
             case "notifications/cancelled":
                 call = self._calls.get((*line, canonical(params.get("requestId"))))
-                if (
-                    call is not None and self.sent[call].answer is None
-                ):  # some hosts cancel all requests at the end, answered ones too
+                # some hosts cancel all requests at the end, answered ones too
+                if call is not None and self.sent[call].answer is None:
                     self.sent[call] = replace(self.sent[call], dropped=(message.at_ns, message.record.seq))
                     self.revision += 1
             case _:
@@ -190,7 +189,7 @@ class Frames:
         if held is None and result is not None:
             return
         error = mapping(message.content.get("error"))
-        texts = result_texts(held) if held is not None else _said(error.get("message"))
+        texts = result_texts(held) if held is not None else _error_texts(error.get("message"))
         is_error = held is None or bool(mapping(held).get("isError"))
         beside = () if texts else tuple(block_texts(held))
         answer = Answer(
@@ -220,7 +219,7 @@ class Frames:
             self.sent[call] = replace(self.sent[call], answer=answer)
             self.revision += 1
 
-    def _large(self, record: Record, at_ns: int) -> FrameKey | None:
+    def _feed_large(self, record: Record, at_ns: int) -> FrameKey | None:
         """Take in a frame too large to parse: an answer is known by id and by the beginning of its text."""
         head = frame_head(record.draft.data)
         call = self._called(_keys(record, head.id))
@@ -248,7 +247,7 @@ def _keys(record: Record, identity: str) -> Sequence[_Identity]:
     return [*own, (*_line(record), identity)]
 
 
-def _said(message: JSON) -> tuple[str, ...]:
+def _error_texts(message: JSON) -> tuple[str, ...]:
     return (message,) if isinstance(message, str) and message else ()
 
 

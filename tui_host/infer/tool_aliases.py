@@ -80,13 +80,13 @@ def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[
         tools: Server and own name of all known tools.
     """
     all_tools = list(tools)
-    if same := [tool for tool in all_tools if not tool[1].isascii() and name in _wholes(*tool)]:
+    if same := [tool for tool in all_tools if not tool[1].isascii() and name in _full_names(*tool)]:
         return frozenset(same)  # without letters each `_` counts
-    fitting = [(tool, beside) for tool in all_tools for beside in _beside(name, tool[1])]
+    fitting = [(tool, beside) for tool in all_tools for beside in _rests(name, tool[1])]
     if fitting:
         longest = max(len(_squeezed(tool)) for (_, tool), _ in fitting)
         fitting = [fit for fit in fitting if len(_squeezed(fit[0][1])) == longest]
-        named = {tool: _named(tool[0], beside) for tool, beside in fitting}
+        named = {tool: _server_characters(tool[0], beside) for tool, beside in fitting}
         most = max(named.values())
         return frozenset(tool for tool, length in named.items() if length == most)
     squeezed = _squeezed(name)
@@ -107,17 +107,17 @@ def names_server(name: str, server: str, tool: str) -> bool:
     whole = _squeezed(name)
     if whole == _squeezed(server + tool) != _squeezed(tool):
         return True
-    return any(_is_of(server, beside, name, tool) for beside in _beside(name, tool) if _plain(beside))
+    return any(_is_server_name(server, beside, name, tool) for beside in _rests(name, tool) if _identifying(beside))
 
 
 def names_another(name: str, server: str, tool: str) -> bool:
     """Return whether a name states another server for a tool of the same name."""
-    return any(_plain(beside) for beside in _beside(name, tool)) and not names_server(name, server, tool)
+    return any(_identifying(beside) for beside in _rests(name, tool)) and not names_server(name, server, tool)
 
 
 def prefixed(name: str, tool: str) -> str:
     """Return the part of a name in the place of the server's name; empty if there is none."""
-    return next((beside for beside in _beside(name, tool) if _plain(beside)), "")
+    return next((beside for beside in _rests(name, tool) if _identifying(beside)), "")
 
 
 def tool_behind(prefix: str, name: str) -> str:
@@ -153,7 +153,7 @@ def _spelled(name: str) -> tuple[str, ...]:
     return (name,) if name.isascii() else (name, *_in_ascii(name))
 
 
-def _beside(name: str, tool: str) -> Iterator[str]:
+def _rests(name: str, tool: str) -> Iterator[str]:
     """Yield the rest of a name beside a tool's full name; nothing if the name does not contain the tool's."""
     wanted, own = _cleaned(name), _cleaned(tool).strip("_")
     if not own:
@@ -180,7 +180,7 @@ def _beside(name: str, tool: str) -> Iterator[str]:
             yield "_".join(before)
 
 
-def _named(server: str, beside: str) -> int:
+def _server_characters(server: str, beside: str) -> int:
     """Return how many characters of a server's name, whole or cut, stand beside the tool's; 0 for none."""
     there = _squeezed(beside)
     whole = next((spelling for spelling in map(_squeezed, _spelled(server)) if spelling and spelling in there), "")
@@ -190,7 +190,7 @@ def _named(server: str, beside: str) -> int:
     return _SERVER if len(whole) > _SERVER and whole[:_SERVER] in there else 0
 
 
-def _plain(beside: str) -> str:
+def _identifying(beside: str) -> str:
     """Remove words that identify no server from the rest of a name."""
     words = [word for word in _cleaned(beside).split("_") if word and not _KEY.match(word)]
     ignored = _NOTHING if "mcp" in words else ()
@@ -203,14 +203,14 @@ def _plain(beside: str) -> str:
     return "_".join(words)
 
 
-def _is_of(server: str, beside: str, name: str, tool: str) -> bool:
+def _is_server_name(server: str, beside: str, name: str, tool: str) -> bool:
     """Return whether the rest of a name is the server's name, whole or cut."""
     return any(_is_called(spelling, beside, name, tool) for spelling in _spelled(server))
 
 
 def _is_called(server: str, beside: str, name: str, tool: str) -> bool:
-    cleaned, there = _cleaned(server), _plain(beside)
-    whole = _plain(server) or cleaned.strip("_")
+    cleaned, there = _cleaned(server), _identifying(beside)
+    whole = _identifying(server) or cleaned.strip("_")
     if _squeezed(there) == _squeezed(whole) or (_PLUGIN in _cleaned(beside) and there.endswith(f"_{whole}")):
         return True
     if len(name) >= _SHORTENED and len(there) >= _SERVER and whole.startswith(there):
@@ -224,7 +224,7 @@ def _is_called(server: str, beside: str, name: str, tool: str) -> bool:
 def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yield the tools whose full names a shortened name may come from: by a digest, else by likeness."""
     all_tools = list(tools)
-    sure = [tool for tool in all_tools if any(_ends_with_digest(name, whole) for whole in _wholes(*tool))]
+    sure = [tool for tool in all_tools if any(_ends_with_digest(name, whole) for whole in _full_names(*tool))]
     if sure:
         yield from sure
         return
@@ -233,7 +233,7 @@ def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[st
     yield from (tool for tool, length in alike.items() if length == most >= _ALIKE)
 
 
-def _wholes(server: str, tool: str) -> Iterator[str]:
+def _full_names(server: str, tool: str) -> Iterator[str]:
     cleaned = list(product(_in_ascii(server), _in_ascii(tool)))
     for pattern in ("mcp__{}__{}", "{}__{}", "mcp--{}--{}", "mcp_{}_{}", "{}_{}", "{}-{}"):
         yield pattern.format(server, tool)

@@ -97,7 +97,7 @@ def host_asking(headers: Iterable[tuple[str, str]], system: str, opening: str = 
         opening: The first user message of the conversation.
     """
     agent, title = agent_of(headers)
-    return _speaking(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT], title)
+    return _host_by_traits(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT], title)
 
 
 def agent_of(headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
@@ -108,7 +108,7 @@ def agent_of(headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=64)
-def _speaking(agent: str, system: str, opening: str, title: str) -> str:
+def _host_by_traits(agent: str, system: str, opening: str, title: str) -> str:
     for name, (sign, _, _) in HOSTS.items():
         if sign and re.search(sign, agent, re.IGNORECASE):
             return name

@@ -44,7 +44,7 @@ class Offers:
         self._names = names
         self._protocol = protocol
         self._prompt = "\n\n".join(piece.text for piece in system)
-        self._told = (*system, *(messages[0].of("text") if messages else ()))
+        self._texts = (*system, *(messages[0].of("text") if messages else ()))
         self._body = body
         # each entry with the list used, because a server may list other tools later
         self._offered: dict[tuple[str, str], tuple[_Listed | None, bool]] = {}
@@ -61,7 +61,7 @@ class Offers:
     def _is_offered(self, server: str, tool: str, listed: _Listed | None) -> bool:
         if any(name.endswith(HUB) or self.means(name, server, tool, listed) for name in self._names):
             return True
-        return bool(tool) and any(re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", piece.text) for piece in self._told)
+        return bool(tool) and any(re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", piece.text) for piece in self._texts)
 
     def means(self, name: str, server: str, tool: str, listed: _Listed | None) -> bool:
         """Return whether a name may stand for a server's tool, and not for a namesake on another server.
@@ -74,9 +74,9 @@ class Offers:
         """
         if not tools_named(name, [(server, tool)]):
             return False
-        return listed is None or not names_another(name, server, tool) or self._calls_so(name, server, tool, listed)
+        return listed is None or not names_another(name, server, tool) or self._has_alias(name, server, tool, listed)
 
-    def _calls_so(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
+    def _has_alias(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
         """Return whether the name contains the host's own alias for a server, judged by the tools offered.
 
         All offered tools with this prefix are the server's, as described by the server; and no offered tool has the server's

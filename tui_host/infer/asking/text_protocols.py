@@ -207,7 +207,7 @@ def envelopes(body: bytes, message: Heard, forms: Sequence[Form] = _RESULTS) -> 
     for match in matches:
         text = match["told"].strip()
         start = match.end("told") - len(match["told"].lstrip())
-        named = _named(text) if form is _TAGGED else None
+        named = _named_result(text) if form is _TAGGED else None
         name, said_there, low, high = named or (match["name"].strip(), text, 0, len(text))
         names.append(name)
         texts_told.append(said_there)
@@ -218,7 +218,7 @@ def envelopes(body: bytes, message: Heard, forms: Sequence[Form] = _RESULTS) -> 
         yield Envelope(name=name, text=text, start=start, end=end, whole=around)
 
 
-def _named(quoted: str) -> tuple[str, str, int, int] | None:
+def _named_result(quoted: str) -> tuple[str, str, int, int] | None:
     """Return tool name, text and range of a Hermes result that names its tool; None for a bare result."""
     if not quoted.startswith("{"):
         return None

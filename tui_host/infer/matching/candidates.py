@@ -33,7 +33,7 @@ class Places:
 
     def tell(self, frame: Sent, at_ns: int) -> int | None:
         """Return the best grade of the results for a frame's answer; None if some grade is open and no result fits."""
-        state = _state(frame, at_ns)
+        state = _outcome(frame, at_ns)
         if state not in self._best:
             grades = {_grade(text, state) for text in self._texts}
             best = max((grade or OTHER for grade in grades), default=OTHER)
@@ -116,7 +116,7 @@ class Candidate:
 
     def tells_itself(self, frame: Sent) -> int | None:
         """Grade how the call's own result repeats a frame's answer; None if undecidable."""
-        return None if self.told is None else _grade(self.told.text, _state(frame, self.told.at_ns))
+        return None if self.told is None else _grade(self.told.text, _outcome(frame, self.told.at_ns))
 
     def tells(self, frame: Sent) -> int | None:
         """Grade the call's result as `tells_itself` does; None where results may be swapped within the answer."""
@@ -133,7 +133,7 @@ class Candidate:
 
     def is_given_up(self, frame: Sent) -> bool:
         """Return whether the frame's answer came too late for the call's result, or never."""
-        return not isinstance(_state(frame, _EVER_NS if self.told is None else self.told.at_ns), Says)
+        return not isinstance(_outcome(frame, _EVER_NS if self.told is None else self.told.at_ns), Says)
 
     @property
     def may_have_failed(self) -> bool:
@@ -164,7 +164,7 @@ Possible: TypeAlias = dict[FrameKey, list[Candidate]]
 """The calls that each frame may carry, by the frame's key."""
 
 
-class _Ended(Enum):
+class _Outcome(Enum):
     """How a frame ended whose answer the model did not get in time."""
 
     WAITED_FOR = auto()
@@ -173,26 +173,26 @@ class _Ended(Enum):
     OPEN = auto()
 
 
-def _state(frame: Sent, at_ns: int) -> _Ended | Says:
+def _outcome(frame: Sent, at_ns: int) -> _Outcome | Says:
     """Return a frame's answer at a time, or how the frame ended without an answer by then."""
     answer = frame.answer
     if frame.dropped:
-        return _Ended.WAITED_FOR if frame.dropped[0] > at_ns + frame.within_ns else _Ended.DROPPED
+        return _Outcome.WAITED_FOR if frame.dropped[0] > at_ns + frame.within_ns else _Outcome.DROPPED
     if answer is None:  # a lost frame may also have been repeated where no tap was
-        return _Ended.OPEN
-    return _Ended.LATE if answer.at_ns > at_ns + frame.within_ns else answer.says
+        return _Outcome.OPEN
+    return _Outcome.LATE if answer.at_ns > at_ns + frame.within_ns else answer.says
 
 
-def _grade(text: str, state: _Ended | Says) -> int | None:
+def _grade(text: str, state: _Outcome | Says) -> int | None:
     """Grade how a result repeats a frame's answer."""
     match state:
-        case _Ended.WAITED_FOR:
+        case _Outcome.WAITED_FOR:
             return OTHER
-        case _Ended.DROPPED:
+        case _Outcome.DROPPED:
             return END if gives_up(text) else None
-        case _Ended.LATE if gives_up(text):
+        case _Outcome.LATE if gives_up(text):
             return HINT
-        case _Ended.LATE | _Ended.OPEN:
+        case _Outcome.LATE | _Outcome.OPEN:
             return OTHER if refuses(text) else None
         case Says():
             return tells(text, state)

@@ -78,9 +78,8 @@ class Competition:
         self._left = {frame.key: dict.fromkeys(call.asked.key for call in possible[frame.key]) for frame in carried}
         self._frames: dict[str, dict[FrameKey, None]] = defaultdict(dict)
         self._grades: dict[tuple[FrameKey, str], int | None] = {}
-        self._doubtful: set[tuple[FrameKey, str]] = (
-            set()
-        )  # pairs whose result may still arrive, or stands in another place
+        # pairs whose result may still arrive, or stands in another place
+        self._doubtful = set[tuple[FrameKey, str]]()
         for frame in carried:
             for call in possible[frame.key]:
                 pair = frame.key, call.asked.key
@@ -129,7 +128,7 @@ class Competition:
             if len(calls) == often[calls[0] if calls else ""] == 1
             and not any((key, call) in self._doubtful for call in self._left[key])
         ]
-        return self._take_some(pair for pair in pairs if self._is_its_end(*pair))
+        return self._take_some(pair for pair in pairs if self._is_only_outcome(*pair))
 
     def _take_some(self, pairs: Iterable[tuple[FrameKey, str]]) -> bool:
         before = len(self._joined)
@@ -197,12 +196,12 @@ class Competition:
         if len(calls) > _MOST_ORDERED or not all(call.is_twin for call in calls):
             return
         if all(self._is_of_no_other(frame.key, call.asked.key) for frame in carried for call in calls):
-            frames_told = _told(calls, carried)
+            frames_told = _frames_by_result(calls, carried)
             if _are_as_asked(calls, carried, frames_told):
                 self.as_asked |= {call.asked.key for call in calls}
                 yield from ((call, frames_told[call.asked.key]) for call in calls if call.asked.key in frames_told)
 
-    def _is_its_end(self, key: FrameKey, call: str) -> bool:
+    def _is_only_outcome(self, key: FrameKey, call: str) -> bool:
         """Return whether a frame's outcome can only be the call's: an answer in time, or an end nobody else shares."""
         frame = self._carried[key].last
         if not self._calls[call].is_given_up(frame):
@@ -240,7 +239,7 @@ def _in_order(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequenc
     return list(zip(calls, carried, strict=True)) if is_usual else ()
 
 
-def _told(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, Carried]:
+def _frames_by_result(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, Carried]:
     """Return the frame whose answer each call's result repeats, as far as results decide."""
     own = [replace(call, places=None, is_twin=False) for call in calls]
     possible = {frame.key: [call for call in own if call.tells(frame.last) != OTHER] for frame in carried}

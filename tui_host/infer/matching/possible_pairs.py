@@ -68,14 +68,14 @@ class PossiblePairs:
     @classmethod
     def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> PossiblePairs:
         """Build the pairs with the times of all frames on the model's clock."""
-        field = cls(candidates, frames)
-        shifts, timed = field.shifts()
+        pairs = cls(candidates, frames)
+        shifts, timed = pairs.shifts()
         unlikely = {capture: Shift() for capture, shift in shifts.items() if not is_likely(shift)}
-        of_one_machine = field._of_one_machine()
+        of_one_machine = pairs._of_one_machine()
         sure = unlikely | of_one_machine
         shifts |= sure
         fits: dict[Line, list[Fit]] = defaultdict(list)
-        for frame, call in field.fitting(shifts):
+        for frame, call in pairs.fitting(shifts):
             if frame.capture in sure or (timed and frame.capture != call.asked.capture):
                 continue  # taps run side by side, so a tap without evidence has the clock of the others
             if is_likely((fit := _fit(frame, call)).shift):
@@ -87,14 +87,14 @@ class PossiblePairs:
                 found_on[fit.call].add(line)
         for line, line_fits in fits.items():  # calls on another connection are not missing on this one
             of_line[line] = doubted(of_line[line], [fit for fit in line_fits if found_on[fit.call] <= {line}])
-        cuts = field._cuts()
+        cuts = pairs._rounding()
         moved = cls(
-            candidates, [_on_clock(frame, of_line[frame.line].blurred(*cuts[frame.key])) for frame in field.frames]
+            candidates, [_on_clock(frame, of_line[frame.line].blurred(*cuts[frame.key])) for frame in pairs.frames]
         )
         moved.timed = timed | of_one_machine.keys()
         return moved
 
-    def _cuts(self) -> Mapping[FrameKey, tuple[int, int]]:
+    def _rounding(self) -> Mapping[FrameKey, tuple[int, int]]:
         """Return by how much each frame's time may differ because a clock leaves out fractions."""
         cuts: dict[FrameKey, tuple[int, int]] = {}
         for kind, frames in self._frames.items():
@@ -110,7 +110,7 @@ class PossiblePairs:
         A tap without unambiguous pairs gets the offset of the other taps.
         """
         telling = {
-            frame.key: list(self._telling(replace(frame, within_ns=_EVER_NS), kind))
+            frame.key: list(self._fitting_by_content(replace(frame, within_ns=_EVER_NS), kind))
             for kind, frames in self._frames.items()
             for frame in frames
         }
@@ -162,7 +162,7 @@ class PossiblePairs:
                     if call.may_be_on(frame) and call.tells_beside(timeless):
                         yield frame, call
 
-    def _telling(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
+    def _fitting_by_content(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
         """Yield the calls that a frame may carry by content alone; of many calls only exact matches."""
         calls = [call for call in self._calls.get(kind, ()) if call.may_be_on(frame)]
         if len(calls) > _FEW:
@@ -194,11 +194,13 @@ class PossiblePairs:
                 own = [(call, call.tells(frame)) for call in alive if call.may_be_on(frame)]
                 able.append((frame, [call for call, grade in own if grade != OTHER]))
                 self.refused[frame.key] = [call for call, grade in own if grade == OTHER]
-            elsewhere = _elsewhere(able)
+            elsewhere = _possibly_swapped(able)
             brought = Counter(_first_text(frame) for frame in frames)
             for frame, own in able:
                 is_only = brought[_first_text(frame)] == 1 and len(_first_text(frame)) >= SHORT
-                calls_by_frame[frame.key] = _naming(_told(own, frame, elsewhere, is_only=is_only), frame)
+                calls_by_frame[frame.key] = _of_named_server(
+                    _without_unreported(own, frame, elsewhere, is_only=is_only), frame
+                )
         return calls_by_frame
 
 
@@ -261,7 +263,7 @@ def _until(call: Candidate) -> int:
     return call.asked.at_ns + _PATIENCE_NS if call.until_ns is None else call.until_ns
 
 
-def _elsewhere(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[str]:
+def _possibly_swapped(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[str]:
     """Return the calls whose answer may stand in the place of another call's result."""
     return {
         call.asked.key
@@ -271,7 +273,9 @@ def _elsewhere(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[st
     }
 
 
-def _told(calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_only: bool) -> list[Candidate]:
+def _without_unreported(
+    calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_only: bool
+) -> list[Candidate]:
     """Remove calls without a result where other calls' results certainly repeat the frame's answer.
 
     The other calls must have been made before the frame for certain: else their host may have kept the result. If no other
@@ -285,7 +289,7 @@ def _told(calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_
     return calls
 
 
-def _naming(calls: list[Candidate], frame: Sent) -> list[Candidate]:
+def _of_named_server(calls: list[Candidate], frame: Sent) -> list[Candidate]:
     """Remove calls that do not name the frame's server where another call of their answer does."""
     if len(calls) < 2:
         return calls

@@ -21,7 +21,7 @@ _AT_ONCE_NS = 250_000_000
 
 
 @dataclass(slots=True)
-class _Shown:
+class _SeenOrder:
     """The order that one host has shown.
 
     Attributes:
@@ -34,7 +34,7 @@ class _Shown:
     at_once: int = 1
     is_otherwise: bool = False
 
-    def add(self, shown: _Shown) -> None:
+    def add(self, shown: _SeenOrder) -> None:
         """Add the order shown on another connection."""
         self.chances *= shown.chances
         self.at_once *= shown.at_once
@@ -50,9 +50,9 @@ class Orders:
     """
 
     def __init__(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
-        self._of_line: dict[Line, _Shown] = defaultdict(_Shown)
+        self._of_line: dict[Line, _SeenOrder] = defaultdict(_SeenOrder)
         sent: dict[tuple[object, Line], list[tuple[int, Carried]]] = defaultdict(list)
-        for call, carried in _known(candidates, joined):
+        for call, carried in _joined_calls(candidates, joined):
             if _was_there(carried.frames[0], call):
                 sent[call.answer, carried.first_line].append((call.asked.number, carried))
         for (_, line), batch in sent.items():
@@ -61,15 +61,15 @@ class Orders:
 
     def know(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
         """Learn which connections belong to one host, from all calls joined so far."""
-        joined_calls = list(_known(candidates, joined))
+        joined_calls = list(_joined_calls(candidates, joined))
         self._line_of = {call.talk: carried.first_line for call, carried in joined_calls}
         self._hosts = _hosts([(call.talk, line) for call, carried in joined_calls for line in carried.lines])
-        self._shown: dict[Line, _Shown] = defaultdict(_Shown)
+        self._shown: dict[Line, _SeenOrder] = defaultdict(_SeenOrder)
         for line, shown in self._of_line.items():
             self._shown[self._hosts[line]].add(shown)
 
     @staticmethod
-    def _learn(shown: _Shown, batch: Sequence[tuple[int, Carried]]) -> None:
+    def _learn(shown: _SeenOrder, batch: Sequence[tuple[int, Carried]]) -> None:
         numbers, carried = [number for number, _ in batch], [frame for _, frame in batch]
         if numbers != sorted(numbers):
             shown.is_otherwise = True
@@ -98,7 +98,7 @@ def _was_there(frame: Sent, call: Candidate) -> bool:
     return frame.since_ns + frame.within_ns <= call.asked.at_ns
 
 
-def _known(
+def _joined_calls(
     candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]
 ) -> Iterator[tuple[Candidate, Carried]]:
     return ((call, Carried(joined[call.asked.key])) for call in candidates if call.asked.key in joined)
