@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-# Up here stands only what Python has loaded itself: an interrupt before `main` would be told by a traceback.
+# Only modules that Python has loaded anyway are imported up here: an interrupt before `main` would print a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from tui_host.cli.arguments import Arguments
-    from tui_host.cli.tap_lines import PlainLines
+    from tui_host.cli.plain_log import PlainLines
     from tui_host.errors import TuiHostError
     from tui_host.settings.load import Overrides
     from tui_host.settings.schema import Settings
@@ -22,12 +22,12 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """The program."""
+    """Run the program."""
     import gc
 
     try:
         _leave_at_interrupts()
-        gc.disable()  # what is imported stays: looking through it again and again is a tenth of the start
+        gc.disable()  # imported objects stay: scanning them again and again takes a tenth of the start
         if "tap" in sys.argv:
             _relay_at_once(sys.argv[1:])
         from tui_host.cli import standard_output as output
@@ -43,15 +43,15 @@ def main() -> None:
 
 
 def _leave_at_interrupts() -> None:
-    """While nothing is open, before anything was begun and after all was ended, an interrupt ends the program at once."""
+    """End the program at once on an interrupt, while nothing is open: before the beginning and after the end."""
     import signal
 
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # one that is switched off stays so
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a signal that is switched off stays so
         signal.signal(signal.SIGINT, _leave)
 
 
 def _raise_at_interrupts() -> None:
-    """From here on something may be open that has to be closed."""
+    """Raise `KeyboardInterrupt` from here on: something may be open that must be closed."""
     import signal
 
     if signal.getsignal(signal.SIGINT) is _leave:
@@ -63,7 +63,7 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 
 
 def _relay_at_once(words: list[str]) -> None:
-    """Become a stdio tap, if the words plainly ask for it: a server's start waits for nothing else that we have."""
+    """Become a stdio tap if the words plainly ask for one, before anything else is imported: a server's start must not wait."""
     from tui_host.tap.stdio.server_command import become
     from tui_host.tap.typed_command import NO_TAP, read_words
 
@@ -73,7 +73,7 @@ def _relay_at_once(words: list[str]) -> None:
         try:
             from tui_host.tap.stdio.stdio_relay import relay
         except (MemoryError, SystemError, ImportError, OSError) as error:
-            # Too little room is any of these to Python, a library that cannot be mapped an error of the import.
+            # Any of these may mean too little memory; a library that cannot be mapped is an ImportError.
             why = str(error) if isinstance(error, (ImportError, OSError)) else "no memory is left"
             os.write(2, f"tui-host tap: {NO_TAP}: {why}\n".encode())
             become(tap.command, closed, lambda words: os.write(2, f"tui-host tap: {words}\n".encode()))
@@ -81,14 +81,14 @@ def _relay_at_once(words: list[str]) -> None:
 
 
 def _plain_lines(write: Callable[[str], None]) -> PlainLines:
-    """What makes a tap's lines for a person: taps know nothing of models, and what does is imported where that is asked for alone."""
-    from tui_host.cli.tap_lines import PlainLines
+    """Return the writer of a tap's plain lines. Taps know nothing of models, so the import is late."""
+    from tui_host.cli.plain_log import PlainLines
 
     return PlainLines(write)
 
 
 def run(words: list[str]) -> int:
-    """Do what the words ask for; returns the exit code."""
+    """Run the command in `words` and return the exit code."""
     from tui_host.cli import diagnostics
     from tui_host.cli import standard_output as output
     from tui_host.cli.arguments import read_arguments
@@ -118,7 +118,7 @@ def run(words: list[str]) -> int:
     except TuiHostError as error:
         return diagnostics.report(error)
     except BrokenPipeError:
-        output.abandon()  # whoever read it has gone: as with any filter, that is no error
+        output.abandon()  # the reader has gone, which is no error for a filter
         return diagnostics.DONE
     except KeyboardInterrupt:
         return diagnostics.INTERRUPTED
@@ -126,12 +126,12 @@ def run(words: list[str]) -> int:
         place = f"{error.filename}: " if error.filename else ""
         diagnostics.tell(f"{place}{error.strerror or repr(error)}")
         return diagnostics.FAILED
-    except Exception as error:  # noqa: BLE001 - the last resort: Python's own would show what was said, secrets and all
+    except Exception as error:  # noqa: BLE001 - the last resort: Python's own traceback would show conversations and secrets
         return diagnostics.report(_mistake(error, folder, settings))
 
 
 def _tap(arguments: Arguments, closed: Collection[int]) -> int:
-    """Become a tap. It reads no configuration: a mistake in ours is none of another host's."""
+    """Run a tap. Reads no configuration: a mistake in ours must not stop another host."""
     if arguments.action == "stdio":
         from tui_host.tap.stdio.stdio_relay import relay
         from tui_host.tap.typed_command import Stdio
@@ -149,7 +149,7 @@ def _tap(arguments: Arguments, closed: Collection[int]) -> int:
 
 
 def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -> TuiHostError:
-    """What a person is told of a mistake of ours that nobody else has told; its log goes to the folder, if there is one."""
+    """Report a defect of ours; its log goes to the folder, if there is one."""
     from tui_host.host.crash_log import write_crash
 
     def redact(text: str) -> str:
@@ -163,7 +163,7 @@ def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -
 
 
 def _open_what_is_closed() -> Collection[int]:
-    """Give standard streams that were closed a place that is nowhere: the next file would take their number. Returns which."""
+    """Open /dev/null for closed standard streams, whose numbers the next file would take; returns which."""
     closed: list[int] = []
     for number in (0, 1, 2):
         try:
@@ -174,7 +174,7 @@ def _open_what_is_closed() -> Collection[int]:
 
 
 def _end_in_order() -> None:
-    """Let a signal that would kill end the command like an error: what is open is closed, and the exit code says why."""
+    """Let a terminating signal end the command in order, with its own exit code."""
     import signal
 
     from tui_host.cli import diagnostics
@@ -183,12 +183,12 @@ def _end_in_order() -> None:
         raise SystemExit(diagnostics.ENDED_BY[signal.Signals(number)])
 
     for number in (signal.SIGHUP, signal.SIGTERM):
-        if signal.getsignal(number) is signal.SIG_DFL:  # one that is switched off (nohup) stays so
+        if signal.getsignal(number) is signal.SIG_DFL:  # a signal that is switched off (nohup) stays so
             signal.signal(number, leave)
 
 
 def overrides(arguments: Arguments) -> Overrides:
-    """What was typed, as the settings take it."""
+    """Return the typed options in the form that the settings take."""
     from tui_host.settings.load import Overrides, server_from_arguments
 
     words = arguments.server
@@ -209,12 +209,12 @@ def overrides(arguments: Arguments) -> Overrides:
 
 
 def dispatch(arguments: Arguments, settings: Settings) -> int:
-    """Run the front that was asked for."""
+    """Run the requested front."""
     if arguments.command:
         import gc
 
         if arguments.command != "open":
-            gc.enable()  # the app does that itself, once all stands on the screen
+            gc.enable()  # the app enables it itself, once its screen is drawn
         _end_in_order()
     match arguments.command:
         case "ask":

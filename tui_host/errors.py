@@ -1,4 +1,4 @@
-"""The one tree of errors, and the type of parsed JSON.
+"""The tree of errors, and the type of parsed JSON.
 
 TuiHostError
 ├── SettingsError     the configuration or the command line is wrong; the command line ends with 2
@@ -20,12 +20,12 @@ JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON
 
 @dataclass(slots=True, eq=False)
 class TuiHostError(Exception):
-    """Something a person can be told in one line.
+    """An error that a user can be told in one line.
 
     Attributes:
         what: What happened, as a sentence without a full stop.
-        where: File and key, server, or URL it happened at; may be empty.
-        remedy: What to do about it, in the imperative; may be empty.
+        where: File and key, server, or URL; may be empty.
+        remedy: What to do, in the imperative; may be empty.
     """
 
     what: str
@@ -34,22 +34,22 @@ class TuiHostError(Exception):
 
     @override
     def __str__(self) -> str:
-        """Everything in one line."""
+        """The error in one line."""
         place = f"{self.where}: " if self.where else ""
         remedy = f" ({self.remedy})" if self.remedy else ""
         return f"{place}{self.what}{remedy}"
 
     def to_json(self) -> dict[str, JSON]:
-        """The same for a machine, as every `--json` tells it."""
+        """Return the error in the form of every `--json`."""
         return {"what": self.what, "where": self.where, "remedy": self.remedy}
 
 
 @dataclass(slots=True, eq=False)
 class SettingsError(TuiHostError):
-    """One or more mistakes in what a person configured or typed.
+    """Mistakes in the configuration or on the command line.
 
     Attributes:
-        more: The other mistakes found in the same reading, so that all are told at once.
+        more: Further mistakes from the same reading, so that all are reported at once.
     """
 
     more: tuple[TuiHostError, ...] = ()
@@ -62,7 +62,7 @@ class ServerError(TuiHostError):
     """A server could not be reached, or its connection was lost.
 
     Attributes:
-        sent: Whether the request may have reached it.
+        sent: Whether the request may have reached the server.
     """
 
     sent: bool = True
@@ -75,10 +75,10 @@ class ModelError(TuiHostError):
     """A provider refused a request, failed, or its stream broke off.
 
     Attributes:
-        status: The HTTP status, None if no response came.
-        retry_after: Seconds the provider asked to wait, None if it did not say.
-        exchange: The id of the exchange that failed, None if nothing was sent.
-        passes: It may be over in a while: the same request may be sent again by itself.
+        status: The HTTP status, None without a response.
+        retry_after: Seconds to wait according to the provider, None if not given.
+        exchange: The id of the failed exchange, None if nothing was sent.
+        passes: The failure may be temporary: the same request may be retried automatically.
     """
 
     status: int | None = None

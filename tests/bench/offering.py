@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.bench.answering_peer import DIALECTS
 from tests.bench.measure import Table, at_most
-from tui_host.chat.active_profile import Applied
-from tui_host.chat.next_request import asking
+from tui_host.chat.active_profile import AppliedProfile
+from tui_host.chat.next_request import build_request
 from tui_host.chat.policy import Policy
 from tui_host.chat.session import Session
 from tui_host.chat.tool_hub import HUB
@@ -71,7 +71,7 @@ def building(name: str, spoken: str) -> Callable[[], Outgoing]:
     session, speaks, rule = session_of(name, spoken), protocol(own, template_of(own, NOWHERE)), dialect(name).name_rule
 
     def build() -> Outgoing:
-        asked = asking(session, tuple(iter(tools)), rule, speaks, profile=Applied())
+        asked = build_request(session, tuple(iter(tools)), rule, speaks, profile=AppliedProfile())
         return model_request(provider, asked.ask, {})
 
     return build

@@ -89,7 +89,7 @@ def result_of(number: int, text: str = "30", *, failed: bool = False) -> bytes:
 
 
 def whole_turn(wires: Wires) -> None:
-    """The turn of DESIGN's drawing: asks, decides, calls, tells, answers."""
+    """A whole turn: asks, decides, calls, tells, answers."""
     first = wires.ask(1)
     first.response(200, EVENT_STREAM)
     first.chunk(b"data: 1\n\n")

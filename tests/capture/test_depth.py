@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.capture.json.depth import DEPTH, is_deeper
+from tui_host.capture.json.reading import DEPTH, is_deeper
 from tui_host.errors import JSON
 
 VALUES = st.recursive(
@@ -25,6 +25,7 @@ def depth_of(value: JSON) -> int:
     return 1 + max(map(depth_of, value), default=0) if isinstance(value, list) else 0
 
 
+@pytest.mark.exhaustive
 @given(VALUES, st.integers(0, 8))
 def test_it_is_the_depth_that_a_parser_would_reach(value: object, limit: int) -> None:
     text = json.dumps(value)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from tui_host.capture.json.brackets import TEXT, Enclosed
+import pytest
+
+from tui_host.capture.redact.body_fields import TEXT, Brackets
 
 WHOLE = re.compile(rb'(a?\[)((?:[^"\[\]]|' + TEXT + rb")*)\]", re.DOTALL)
 
 
-def test_it_finds_what_a_pattern_finds_that_looks_at_all_anew_from_each_beginning() -> None:
-    enclosed = Enclosed(rb"a?\[", b"[]")
-    for pieces in product((b"[", b"]", b'"', b"\\", b"a"), repeat=7):
+@pytest.mark.parametrize("length", [5, pytest.param(7, marks=pytest.mark.exhaustive)])
+def test_brackets_are_found_where_a_pattern_finds_them_that_searches_from_each_beginning(length: int) -> None:
+    enclosed = Brackets(rb"a?\[", b"[]")
+    for pieces in product((b"[", b"]", b'"', b"\\", b"a"), repeat=length):
         data = b"".join(pieces)
         found: list[tuple[bytes, bytes]] = []
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.capture.codings import coded
 from tests.capture.wires import Kept
-from tui_host.capture.content_codings import CodingError, coded, decoder, encoding_of
+from tui_host.capture.content_codings import CodingError, decoder, encoding_of
 from tui_host.capture.http.exchange import Exchange, fold_exchanges
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.http.observer import Observer
@@ -86,10 +87,6 @@ def test_deflate_without_its_header_is_decoded_too() -> None:
     assert exchange(raw_deflate(EVENTS), "deflate", size=1).decoded().data == EVENTS
 
 
-def test_gzip_in_several_members_is_one_body() -> None:
-    assert exchange(gzip.compress(b"one") + gzip.compress(b"two"), "gzip").decoded().data == b"onetwo"
-
-
 @pytest.mark.parametrize(
     ("body", "encoding", "data", "problem"),
     [
@@ -123,10 +120,7 @@ def test_codings_that_several_fields_name_are_undone_together() -> None:
     assert encoding_of(headers) == "gzip, br"
 
 
-def test_zstd_in_several_frames_is_one_body() -> None:
-    assert exchange(coded(b"one", "zstd") + coded(b"two", "zstd"), "zstd").decoded().data == b"onetwo"
-
-
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
 def test_a_body_that_would_become_too_large_is_refused_early(encoding: str) -> None:
     bomb = ENCODINGS[encoding](bytes(100_000_000))
@@ -144,11 +138,7 @@ def test_a_limit_holds_whatever_the_ratio() -> None:
         decode.feed(gzip.compress(bytes(range(256)) * 10))
 
 
-def test_many_empty_members_are_one_empty_body() -> None:
-    body = gzip.compress(b"") * 20_000
-    assert exchange(body, "gzip", size=1 << 16).decoded().data == b""
-
-
+@pytest.mark.exhaustive
 @given(st.binary(max_size=300), st.sampled_from(sorted(ENCODINGS)), st.integers(1, 50))
 def test_any_bytes_and_any_cut_are_decoded_or_refused(body: bytes, encoding: str, size: int) -> None:
     whole = exchange(body, encoding, size=1000).decoded()

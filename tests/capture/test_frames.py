@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.capture.wires import rpc
 from tui_host.capture.frames.correlator import REMEMBERED, Correlator
 from tui_host.capture.frames.frame_heads import NODES, WHOLE, frame_head, frames_in, made_frame, read_frame
-from tui_host.capture.json.narrowing import WORDS, short
+from tui_host.capture.json.narrowing import WORDS
 from tui_host.capture.record import NOWHERE, Place
 from tui_host.errors import JSON
 
@@ -42,6 +42,7 @@ MESSAGES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.exhaustive
 @given(st.binary(max_size=60) | MESSAGES.map(lambda value: json.dumps(value).encode()))
 def test_nothing_that_comes_makes_the_reader_fail(line: bytes) -> None:
     head = frame_head(line)
@@ -53,19 +54,13 @@ def test_nothing_that_comes_makes_the_reader_fail(line: bytes) -> None:
         frame_head(piece)
 
 
+@pytest.mark.exhaustive
 @given(MESSAGES)
 def test_a_frame_that_is_moved_is_read_as_one_that_is_shown_save_its_words(value: dict[str, JSON]) -> None:
     line = json.dumps(value).encode()
     shown, moved = frame_head(line), read_frame(line)
     assert moved.head == replace(shown, words="")
     assert moved.value is None or moved == made_frame(value)
-
-
-@given(MESSAGES, st.data())
-def test_half_a_message_makes_no_other(value: dict[str, object], data: st.DataObject) -> None:
-    line = json.dumps(value, ensure_ascii=False).encode()
-    cut = data.draw(st.integers(0, len(line) - 1))
-    assert frame_head(line[:cut]).kind == "malformed"
 
 
 def test_a_request_says_what_it_asks_for() -> None:
@@ -223,14 +218,6 @@ def test_a_batch_that_cannot_be_taken_apart_stays_whole(body: bytes) -> None:
     assert frames_in(body) == [body]
 
 
-@given(VALUES, st.integers(1, 30))
-def test_short_json_is_no_longer_than_asked_for(value: object, limit: int) -> None:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    shown = short(json.loads(text), limit)
-    assert len(shown) <= limit
-    assert shown == text or (shown.endswith("…") and text.startswith(shown[:-1]))
-
-
 PLACE = Place(session="s", turn=1, step=2, call="c1")
 
 
@@ -270,6 +257,7 @@ def test_what_is_odd_about_an_answer_is_said() -> None:
     assert correlator.see("in", frame_head(rpc(id=None, error={"code": 1}))).odd == ""
 
 
+@pytest.mark.exhaustive
 def test_a_correlator_forgets_what_is_long_ago() -> None:
     correlator = Correlator()
     for number in range(REMEMBERED + 1):

@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Record
 
 
+@pytest.mark.exhaustive
 @given(st.lists(st.integers(1, 30), max_size=10))
 def test_the_rows_are_the_same_however_the_records_came(sizes: Sequence[int]) -> None:
     wires = Wires()
@@ -102,6 +104,7 @@ def many_calls(count: int) -> list[Record]:
     return wires.records()
 
 
+@pytest.mark.exhaustive
 def test_a_hundred_thousand_rows_fit_into_forty_megabytes() -> None:
     count = 1_000
     records = many_calls(count)

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.capture.captured import CHAT, NOW_NS, PIECE, WIRES
+from tests.opening.captured import CHAT, NOW_NS, PIECE
 from tui_host.capture.http.sse import SseDecoder
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.ladder.event_count import EventCount
+from tui_host.capture.ladder.exchange_rows import EventCount
 from tui_host.capture.record import Head
-from tui_host.opening import File, read
+from tui_host.opening.import_types import File
+from tui_host.opening.recognition import read
 
 STREAM = (
     ": waiting\n\nevent: ping\ndata: {}\n\n"
@@ -57,16 +58,9 @@ def test_a_stream_without_a_head_has_none() -> None:
     assert EventCount(None).feed(STREAM) == 0
 
 
-@pytest.mark.parametrize("form", ["lines", "objects", "pieces"])
-def test_events_of_a_log_are_counted_however_its_lines_were_cut(form: str) -> None:
+def test_events_of_a_log_are_counted() -> None:
     said = [f"data: {json.dumps(PIECE)}"] * 3 + ["data: [DONE]"]
-    text = "\n\n".join([*said, ""])
-    lines = {
-        "lines": [f"<< {each}" for each in said],
-        "objects": [json.dumps({"line": each}) for line in said for each in (line, "")],
-        "pieces": [f"chunk {text[at : at + 50].encode()!r}" for at in range(0, len(text), 50)],
-    }[form]
-    found = read([File(name="a", data="\n".join([f">> {json.dumps(CHAT)}", *lines]).encode(), time_ns=NOW_NS)], WIRES)
-    drafts = [each.draft for each in found.seen]
-    count = EventCount(next(each.head for each in drafts if each.kind == "response"))
-    assert sum(count.feed(each.data) for each in drafts if each.kind == "chunk") == len(said)
+    lines = [f">> {json.dumps(CHAT)}", *(f"<< {event}" for event in said)]
+    drafts = [each.draft for each in read([File(name="a", data="\n".join(lines).encode(), time_ns=NOW_NS)]).drafts]
+    count = EventCount(next(draft.head for draft in drafts if draft.kind == "response"))
+    assert sum(count.feed(draft.data) for draft in drafts if draft.kind == "chunk") == len(said)

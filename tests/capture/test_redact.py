@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
-import zlib
 from dataclasses import replace
-from hashlib import sha256
 from itertools import pairwise, product
 from urllib.parse import quote, quote_plus
 
@@ -15,10 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.capture.content_codings import coded, decoder
 from tui_host.capture.record import Draft, Head, Redaction
-from tui_host.capture.redact.coded_bodies import CodedStream
-from tui_host.capture.redact.packing import unpacked
 from tui_host.capture.redact.redaction import Redactor
 
 KEY = "sk-canary-0123456789"
@@ -195,10 +190,6 @@ def test_basic_credentials_are_named_after_the_secret_in_them() -> None:
     assert headers_of(("Authorization", f"Basic {encoded}")) == {"Authorization": "Basic ⟨secret:API_KEY⟩"}
 
 
-def test_a_secret_in_any_other_header_is_found_by_value() -> None:
-    assert headers_of(("X-Trace", f"a {KEY} b")) == {"X-Trace": "a ⟨secret:API_KEY⟩ b"}
-
-
 def test_urls_lose_credential_parameters_userinfo_and_secrets() -> None:
     assert url_of("https://a.example/v1?key=abc&alt=sse&API_KEY=d") == (
         "https://a.example/v1?key=⟨secret:key⟩&alt=sse&API_KEY=⟨secret:API_KEY⟩"
@@ -207,10 +198,6 @@ def test_urls_lose_credential_parameters_userinfo_and_secrets() -> None:
     assert url_of("http://me:pass@a.example/x@y") == "http://⟨secret:userinfo⟩@a.example/x@y"
     assert url_of("https://a.example/cb#access_token=abc") == "https://a.example/cb#access_token=⟨secret:access_token⟩"
     assert url_of("https://a.example/v1/models?limit=5") == "https://a.example/v1/models?limit=5"
-
-
-def test_a_redirect_target_is_treated_as_a_url() -> None:
-    assert headers_of(("Location", "/x?token=abc")) == {"Location": "/x?token=⟨secret:token⟩"}
 
 
 def test_redacting_twice_changes_nothing_more() -> None:
@@ -287,20 +274,6 @@ def test_a_secret_split_over_two_chunks_is_never_passed_on(cut: int) -> None:
     assert first == b"data: "
     assert second == MARK + b"\n"
     assert found == (Redaction(where="data", name="API_KEY", length=len(KEY)),)
-
-
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
-@pytest.mark.parametrize("size", [1, 700, 1 << 20])
-def test_a_compressed_body_is_kept_as_it_came_or_ends_before_a_secret_however_it_comes(coding: str, size: int) -> None:
-    noise = b"".join(sha256(b"%d" % number).digest() for number in range(60))
-    for body in (noise, noise + KEY.encode() + noise):
-        sent = coded(body, coding)
-        stream = CodedStream(REDACTOR, coding, is_held=False)
-        kept = b"".join(stream.feed(sent[at : at + size])[0] for at in range(0, len(sent), size)) + stream.flush()[0]
-        told = decoder(coding).feed(kept)
-        assert b"canary" not in kept + told
-        assert kept == sent if body == noise else stream.left_out or told == noise + MARK + noise
-        assert noise.startswith(told[: len(noise)])
 
 
 def test_a_stream_holds_back_no_more_than_could_begin_a_secret() -> None:
@@ -467,17 +440,3 @@ def test_of_many_credentials_those_that_were_used_last_are_remembered() -> None:
 
     assert redactor.text(f"{OTHERS} signed-anew-00000000") == "⟨secret:authorization⟩ signed-anew-00000000"
     assert redactor.text("signed-anew-00000099") == "⟨secret:authorization⟩"
-
-
-@pytest.mark.parametrize("fault", ["a wrong sum", "a wrong length", "a wrong byte"])
-@pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_of_a_compressed_body_that_cannot_be_read_to_its_end_no_secret_is_kept(fault: str, size: int) -> None:
-    text = b'{"access": "' + KEY.encode() + b'", "more": "' + bytes(range(32, 127)).replace(b'"', b"") * 20 + b'"}'
-    whole = bytearray(zlib.compress(text, wbits=31))
-    at = {"a wrong sum": -8, "a wrong length": -1, "a wrong byte": len(whole) * 3 // 4}[fault]
-    whole[at] ^= 0x55
-    stream = CodedStream(REDACTOR, "gzip", is_held=False)
-    kept = b"".join(stream.feed(bytes(whole[start : start + size]))[0] for start in range(0, len(whole), size))
-    kept += stream.flush()[0]
-    assert KEY.encode() not in unpacked(kept, "gzip").text
-    assert KEY.encode() in unpacked(bytes(whole), "gzip").text

@@ -7,11 +7,9 @@ import json
 import pytest
 
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.redact.body_buffer import LIMIT
-from tui_host.capture.redact.login_bodies import is_login, without_credentials
-from tui_host.capture.redact.login_forms import without_tokens
+from tui_host.capture.redact.login_bodies import without_tokens
+from tui_host.capture.redact.login_exchanges import LIMIT, AnswerStream, is_login, tells_token, without_credentials
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.redact.token_answers import AnswerStream, tells_token
 from tui_host.errors import JSON
 
 
@@ -66,6 +64,7 @@ def test_what_a_login_says_beside_is_kept(body: str) -> None:
     assert without_tokens(body.encode(), ignore) == (body.encode(), ())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "part",
     [b"a;", b"a;b=", b"\n", b"[", b"<a ", b"<password>", b"<a b=", b"<![CDATA[", b'<a b="', b"a", b'"a":1', b'"otp":1', b'"otp":[', b'"otp":["'],

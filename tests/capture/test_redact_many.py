@@ -10,13 +10,13 @@ import pytest
 from tests.capture.drafts import everything_in
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact.known_secrets import LEARNED_MOST
-from tui_host.capture.redact.login_bodies import without_credentials
+from tui_host.capture.redact.by_value import LEARNED_MOST
+from tui_host.capture.redact.login_exchanges import without_credentials
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.pending_records import AT_ONCE, Slot, finish_all
 from tui_host.capture.store.store import Store
 
-KEYS = [f"sk-of-somebody-{number:08d}" for number in range(4 * LEARNED_MOST)]
+KEYS = [f"sk-of-somebody-{number:08d}" for number in range(LEARNED_MOST + 16)]
 
 
 class Nobody:
@@ -44,7 +44,7 @@ def answers(key: str) -> list[Draft]:
     ]
 
 
-@pytest.mark.parametrize("more", [0, AT_ONCE], ids=["", "of many bytes"])
+@pytest.mark.parametrize("more", [0, pytest.param(AT_ONCE, marks=pytest.mark.exhaustive)], ids=["", "of many bytes"])
 def test_a_record_is_looked_through_for_what_was_known_when_it_came(more: int) -> None:
     redactor = Redactor()
     slots: list[Slot] = []
@@ -64,6 +64,7 @@ def test_a_record_is_looked_through_for_what_was_known_when_it_came(more: int) -
         assert slot.redactor is None
 
 
+@pytest.mark.exhaustive
 def test_what_one_of_many_hosts_is_told_of_its_key_is_in_no_file_of_the_data_folder(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "tui-host.db")
     recorder = Recorder(store, Redactor(), capture="c")

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.redact.bodies_by_place import without_keys
-from tui_host.capture.redact.login_forms import without_tokens
+from tui_host.capture.redact.by_place import without_keys
+from tui_host.capture.redact.login_bodies import without_tokens
 from tui_host.capture.redact.redaction import Redactor
 
 KEY = "sk-others-0123456789-abcdef"
@@ -215,6 +215,7 @@ def test_what_a_request_to_a_model_says_beside_is_kept(body: str) -> None:
     assert without_keys(body.encode(), lambda _name, _value: None) == (body.encode(), ())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "part",
     [
@@ -233,6 +234,7 @@ def test_a_long_body_with_what_looks_like_headers_is_looked_at_in_no_time(part: 
     assert without_keys(body, lambda _name, _value: None) == (body, ())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("begin", "part", "end"), [(b'"headers":{', b'"a":[\\"', b'"}'), (b'"headers":[', b'{\\"', b'"]')]
 )
@@ -243,6 +245,7 @@ def test_long_headers_whose_brackets_stand_in_texts_are_looked_at_in_no_time(
     assert without_keys(body, lambda _name, _value: None) == (body, ())
 
 
+@pytest.mark.exhaustive
 def test_a_long_url_in_a_text_that_goes_on_behind_it_is_looked_at_in_no_time() -> None:
     body = b'{"text":"https://a.example/' + b"%20" * 100_000 + b' b"}'
     assert without_keys(body, lambda _name, _value: None) == (body, ())
@@ -274,6 +277,7 @@ def test_a_login_in_parts_is_kept_without_its_secrets() -> None:
     assert cut_off == kept.removesuffix(b"\r\n")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("line", [b"name=a\n", b"name=a\n\n", b"name=a\n\nx\n"])
 def test_what_is_like_a_login_in_parts_is_read_in_one_go(line: bytes) -> None:
     """As often as there is such a line, a megabyte was read."""

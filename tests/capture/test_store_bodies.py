@@ -76,7 +76,13 @@ class Conversation:
             said.append({"role": "assistant", "content": answer})
 
 
-@pytest.mark.parametrize("shape", ["tools first", "tools last", "clock", "calls between"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "calls between",
+        *(pytest.param(shape, marks=pytest.mark.exhaustive) for shape in ("tools first", "tools last", "clock")),
+    ],
+)
 def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_back(
     shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,6 +238,7 @@ def test_an_answer_with_a_secret_in_it_keeps_its_marks(tmp_path: Path) -> None:
 numbers = st.integers(-(2**40), 2**40)
 
 
+@pytest.mark.exhaustive
 @given(
     st.lists(
         st.builds(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -12,20 +13,25 @@ from tests.capture.drafts import frame
 from tests.capture.kept_forms import GOLDEN, SESSION, fill, restore, told
 from tests.capture.test_store import record
 from tui_host.capture.record import Draft, Place
-from tui_host.capture.store.migrations import MIGRATIONS
+from tui_host.capture.store.migrations import MIGRATIONS, NEWEST
+from tui_host.capture.store.schema_version import OlderFormError
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 
-FORMS = range(1, len(MIGRATIONS) + 1)
+FORMS = sorted(MIGRATIONS)
 
 
 def schema(path: Path) -> list[tuple[str, str]]:
     connection = sqlite3.connect(path)
     try:
         found = connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master ORDER BY name").fetchall()
-        return [(name, " ".join(sql.split())) for name, sql in found]
+        return [(name, _without_comments(sql)) for name, sql in found]
     finally:
         connection.close()
+
+
+def _without_comments(sql: str) -> str:
+    return re.sub(r"\s+([,)])", r"\1", " ".join(re.sub(r"--.*|\"", "", sql).split()))
 
 
 def kept(form: int, folder: Path) -> Path:
@@ -61,7 +67,7 @@ def test_what_this_version_writes_gives_back_the_same_bytes(tmp_path: Path) -> N
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_once_published_is_made_as_it_was(form: int, tmp_path: Path) -> None:
     path = tmp_path / "new" / "tui-host.db"
-    Store.open(path, migrations=MIGRATIONS[:form]).close()
+    Store.open(path, migrations={number: MIGRATIONS[number] for number in FORMS if number <= form}).close()
 
     assert schema(path) == schema(kept(form, tmp_path))
 
@@ -70,51 +76,56 @@ def test_every_form_has_a_kept_file() -> None:
     assert sorted(int(path.stem.partition("-")[2]) for path in GOLDEN.glob("store-*.sql")) == list(FORMS)
 
 
-def test_a_file_of_an_older_form_has_its_decisions_links_and_turns_in_their_tables(tmp_path: Path) -> None:
-    store = Store.open(kept(1, tmp_path))
-    decisions = store.read("SELECT session, turn, call, server, tool, decision, by FROM decisions")
-    links = store.read("SELECT call, relation, exchange, known FROM links")
-    turns = store.read("SELECT number, model, began < changed FROM turns ORDER BY number")
+@pytest.mark.parametrize("form", [1, 2])
+def test_a_file_of_a_form_before_the_third_is_set_aside_and_named(form: int, tmp_path: Path) -> None:
+    path = kept(3, tmp_path)
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {form}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(OlderFormError):
+        Store.open_to_read(path)
+
+    store = Store.open(path)
+
+    (aside,) = tmp_path.glob(f"tui-host.db.form{form}-*")
+    assert aside.read_bytes() == before
+    assert store.notices == [f"the database of an early version was set aside as {aside.name}, and a new one begun"]
+    assert (list(store.records()), store.read("PRAGMA user_version")) == ([], [(NEWEST,)])
     store.close()
-
-    assert decisions == [("20261121-134501-x7k2q", 1, "call_1", "math", "multiply", "approved", "person")] * 2
-    assert links == [("call_1", "asked", "x1", "id")] * 2
-    assert turns == [(1, "demo/openai", 1), (2, "demo/openai", 0)]
+    assert Store.open(path).close()
 
 
-@pytest.mark.parametrize(("form", "kept_of"), [(2, ("", "{}")), (3, ("translator", '{"temperature": 0.5}'))])
-def test_profile_and_options_of_a_session_are_kept_from_the_third_form_on(
-    form: int, kept_of: tuple[str, str], tmp_path: Path
-) -> None:
-    store = Store.open(kept(form, tmp_path))
+def test_profile_and_options_of_a_session_are_kept(tmp_path: Path) -> None:
+    store = Store.open(kept(3, tmp_path))
     info = store.find_session(SESSION)
     store.close()
 
-    assert (info.profile, info.options) == kept_of
+    assert (info.profile, info.options) == ("translator", '{"temperature": 0.5}')
 
 
-def test_a_migration_that_fails_leaves_the_form_before_it(tmp_path: Path) -> None:
-    path = kept(1, tmp_path)
+def test_a_form_that_cannot_be_made_leaves_the_form_before_it(tmp_path: Path) -> None:
+    path = kept(3, tmp_path)
+    broken = {
+        NEWEST + 1: ("CREATE TABLE later (id INTEGER)",),
+        NEWEST + 2: ("CREATE TABLE last (id INTEGER)", "NONSENSE"),
+    }
 
     with pytest.raises(StoreError):
-        Store.open(path, migrations=(*MIGRATIONS, ("CREATE TABLE later (id INTEGER)", "NONSENSE")))
+        Store.open(path, migrations={**MIGRATIONS, **broken})
 
-    store = Store.open(path)
-    assert store.read("PRAGMA user_version") == [(len(MIGRATIONS),)], "each form is a transaction of its own"
-    assert store.read("SELECT count(*) FROM sqlite_master WHERE name = 'later'") == [(0,)]
-    assert told(store) == (GOLDEN / "store.told").read_bytes()
-    store.close()
-
-
-def test_a_migrated_file_can_be_written_and_the_copy_aside_still_has_what_it_had(tmp_path: Path) -> None:
-    store = Store.open(kept(1, tmp_path))
-    record(store, [frame(b"new")], capture="capture-4")
-    assert [each.draft.data for each in store.records(capture="capture-4")] == [b"new"]
-    store.close()
-
-    (copy,) = tmp_path.glob("tui-host.db.form1-*")
+    connection = sqlite3.connect(path)
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE name IN ('later', 'last')").fetchall()
+    assert connection.execute("PRAGMA user_version").fetchone() == (NEWEST + 1,), (
+        "each form is a transaction of its own"
+    )
+    connection.close()
+    assert tables == [("later",)]
+    (copy,) = tmp_path.glob("tui-host.db.form3-*")
     store = Store.open(copy)
     assert told(store) == (GOLDEN / "store.told").read_bytes()
+    record(store, [frame(b"new")], capture="capture-4")
+    assert [each.draft.data for each in store.records(capture="capture-4")] == [b"new"]
     store.close()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -103,24 +102,7 @@ def test_what_nobody_owns_is_not_live(token: str | None, tmp_path: Path) -> None
     assert not is_live(tmp_path / "tui-host.db", token)
 
 
-def test_looking_at_a_lock_never_takes_it_for_another_looker(tmp_path: Path) -> None:
-    database = tmp_path / "tui-host.db"
-    (tmp_path / "tui-host.db.live-left").touch()
-    seen: list[bool] = []
-
-    def look() -> None:
-        seen.extend(is_live(database, "left") for _ in range(300))
-
-    threads = [threading.Thread(target=look) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert len(seen) == 1200
-    assert not any(seen)
-
-
+@pytest.mark.exhaustive
 def test_many_processes_write_and_prune_one_file_at_once(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
     store = Store.open(path)

@@ -44,10 +44,10 @@ def test_nothing_written_is_no_arguments(text: str) -> None:
     ("text", "words"),
     [
         ('{"p":"a","p":"b"}', 'the key "p" stands twice'),
-        ('{"a":NaN}', "NaN is no JSON"),
-        ('{"a":-Infinity}', "-Infinity is no JSON"),
+        ('{"a":NaN}', "NaN is not JSON"),
+        ('{"a":-Infinity}', "-Infinity is not JSON"),
         ('{"a":1e400}', "1e400 is too large"),
-        ('{"a":"\\ud800"}', "half a character"),
+        ('{"a":"\\ud800"}', "a lone surrogate"),
         ("[1]", "not a JSON object"),
         ('"x"', "not a JSON object"),
         ("{'a': 1}", "line 1, column 2"),

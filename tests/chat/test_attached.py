@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.chat.attachments import MOST_IMAGE, MOST_TEXT, check_together, read_attached, said, unmarked
+from tui_host.chat.attachments import MOST_IMAGE, MOST_TEXT, check_together, message_parts, read_attached, unmarked
 from tui_host.errors import TuiHostError
 from tui_host.llm.messages import Image, Text
 
@@ -37,7 +37,7 @@ def test_a_file_is_what_its_bytes_say_whatever_its_name(tmp_path: Path, data: by
         assert found.part == Image(media_type=kind, data=base64.b64encode(data).decode())
     else:
         assert found.part == Text(text=f'\n\n<file name="holiday (1).txt">\n{data.decode().rstrip()}\n</file>')
-    assert said("look", [found]) == (Text(text="look"), found.part)
+    assert message_parts("look", [found]) == (Text(text="look"), found.part)
 
 
 def test_a_text_that_holds_the_end_of_a_file_is_framed_by_what_does_not_stand_in_it(tmp_path: Path) -> None:
@@ -51,12 +51,12 @@ def test_a_text_that_holds_the_end_of_a_file_is_framed_by_what_does_not_stand_in
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (b"%PDF-1.7\n\xe2\xe3", "neither an image that models take"),
-        (b"a\0b", "neither an image that models take"),
+        (b"%PDF-1.7\n\xe2\xe3", "neither a supported image"),
+        (b"a\0b", "neither a supported image"),
         (PNG + bytes(MOST_IMAGE), "larger than 20 MB"),
         (b"x" * (MOST_TEXT + 1), "larger than 1 MB"),
-        (Path.mkdir, "is no file"),
-        (os.mkfifo, "is no file"),
+        (Path.mkdir, "is not a file"),
+        (os.mkfifo, "is not a file"),
         (Path.is_file, "cannot be read: No such file"),
     ],
     ids=["binary", "zero byte", "large image", "large text", "folder", "pipe", "nothing"],
@@ -76,7 +76,7 @@ def test_what_is_too_much_together_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG)
     one = replace(read_attached(str(tmp_path / "a.png")), size=17_000_000)
     check_together([one])
-    with pytest.raises(TuiHostError, match=r"34\.0 MB together; 32 MB"):
+    with pytest.raises(TuiHostError, match=r"34\.0 MB together; the limit for a message is 32 MB"):
         check_together([one, one])
 
 

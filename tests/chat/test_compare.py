@@ -7,10 +7,9 @@ import json
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft, Head, Kind, Place, Record, Wire
-from tui_host.chat.call_outcome import Outcome
 from tui_host.chat.comparison import Chosen, Figures, Run, Varying, answers, chosen, figures_of, spread, varying
 from tui_host.chat.policy import CallRequest
-from tui_host.chat.turn_result import TurnResult
+from tui_host.chat.turn_result import Outcome, TurnResult
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall
 from tui_host.servers.catalog import Tool

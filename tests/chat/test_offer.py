@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.llm.asking import TARGET
 from tui_host.chat.offered_tools import Offer
-from tui_host.llm.dialects.dialect_table import dialect
-from tui_host.llm.messages import Ask, Message, Text, ToolSpec
-from tui_host.llm.protocols.protocol_table import protocol
-from tui_host.llm.request_writing import Tools
+from tui_host.llm.messages import Message, Text
 from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
 from tui_host.servers.catalog import Tool
 
@@ -41,30 +35,3 @@ def test_whatever_has_changed_is_another_offer() -> None:
         offer(ADD, LOOK, is_hub=True, before=before),
     ):
         assert after is not before
-
-
-def test_nothing_is_written_twice_of_tools_that_stay() -> None:
-    specs = offer(ADD, LOOK).specs
-    made: list[str] = []
-
-    def form(tool: ToolSpec) -> str:
-        made.append(tool.name)
-        return tool.name
-
-    assert specs.written(form) == specs.written(form) == '["math__add","weather__look"]'
-    assert made == ["math__add", "weather__look"]
-
-
-@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "gemini", "ollama"])
-def test_what_is_kept_is_what_would_be_written(name: str) -> None:
-    specs = offer(ADD, LOOK).specs
-    speaks = dialect(name)
-    kept, plain = (Ask(model="m", messages=(QUESTION,), tools=tools) for tools in (specs, tuple(specs)))
-    first = speaks.write(kept, TARGET)
-    assert first == speaks.write(kept, TARGET) == speaks.write(plain, TARGET)
-
-
-def test_a_tool_protocol_passes_on_what_is_kept() -> None:
-    specs = offer(ADD, LOOK).specs
-    assert protocol("native").prepare([QUESTION], specs).tools is specs
-    assert isinstance(specs, Tools)

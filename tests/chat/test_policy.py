@@ -1,4 +1,4 @@
-"""Deny beats ask beats allow; what nobody decided is refused; an answer counts once."""
+"""Deny beats ask beats allow; what was not approved is refused; an answer counts once."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ async def test_the_request_begins_with_the_system_prompt_and_offers_what_the_pro
     assert all(message.role != "system" for message in at.session.messages), "it is the profile's, not the session's"
     first = wires_of(at)
     shown = drawn(first, rows_of(first, "request")[1], "/messages/messages/0")
-    assert f"put in by profile p: {len(FILLED.encode()):,} bytes" in shown
+    assert f"added by profile p: {len(FILLED.encode()):,} bytes" in shown
     assert "from profile p" in shown
     assert "the system prompt of profile p" in shown
 

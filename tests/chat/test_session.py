@@ -94,7 +94,7 @@ def test_a_session_whose_messages_are_gone_is_not_gone_on_with(tmp_path: Path) -
     store.run(lambda _: None)  # the writer has come this far
     again = stored_session(store, store.sessions.find(first.id), Policy(()))
     store.sessions.remove(first.id)
-    with pytest.raises(StoreError, match="no longer kept"):
+    with pytest.raises(StoreError, match="no longer stored"):
         again.messages.load()
     store.close()
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from tui_host.capture.session_summary import session_id
 from tui_host.chat.conversation import title_of
 from tui_host.chat.stored_messages import Messages, message_from_text, message_to_text
 from tui_host.errors import JSON, StoreError
@@ -57,12 +56,6 @@ def test_what_is_no_message_is_passed_over(text: str) -> None:
     assert message_from_text(text) is None
 
 
-def test_ids_sort_by_time() -> None:
-    early, late = session_id(1_000_000_000, b"\xff" * 8), session_id(2_000_000_000, b"\x00" * 8)
-    assert early < late
-    assert early.startswith("19700101-000001-")
-
-
 def test_a_title_is_the_first_line_cut_short() -> None:
     assert title_of("\n\n  hello\nworld") == "hello"
     assert len(title_of("x" * 200)) == 60
@@ -101,11 +94,6 @@ def test_messages_that_cannot_be_read_now_are_read_later() -> None:
     with pytest.raises(StoreError):
         messages.load()
     assert list(messages) == [MESSAGES[0]]
-
-
-def test_no_messages_are_nothing() -> None:
-    assert not Messages()
-    assert Messages() == []
 
 
 def test_an_image_is_written_without_a_look_at_each_of_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ async def test_an_answer_that_its_provider_paused_goes_on_from_all_of_it(tmp_pat
 
     assert answer == TEXT
     assert json.loads(bodies[1])["messages"][1:] == [{"role": "assistant", "content": [search]}]
-    assert [note.what for note in at.items(NoteItem)] == ["the provider paused (pause_turn); asked to go on"]
+    assert [note.what for note in at.items(NoteItem)] == ["the provider paused (pause_turn); asked it to continue"]
 
 
 @each_dialect
@@ -150,5 +150,5 @@ async def test_a_prompt_that_fills_what_its_server_reads_is_doubted_once(
     notes = [(note.what, note.remedy) for note in at.items(NoteItem)]
     assert len(notes) == count
     for what, remedy in notes:
-        assert what == "the prompt filled 120 of 126 tokens: the server may have cut it without a word"
+        assert what == "the prompt filled 120 of 126 tokens: the server may have cut it silently"
         assert "options.num_ctx" in remedy

@@ -14,7 +14,7 @@ from tests.chat.conftest import Make
 from tests.llm.peer import head, peer
 from tests.llm.streams import DONE, calls, chunk, event, fragment
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, NoteItem, SummaryItem
-from tui_host.chat.policy import Decision, Policy, Question
+from tui_host.chat.policy import Policy, Question
 from tui_host.chat.result_words import output_text, result_of, shortened
 from tui_host.chat.step_calls import text_of
 from tui_host.errors import ServerError
@@ -35,7 +35,9 @@ async def test_a_turn_that_reaches_its_limit_says_so_to_both(bench: Make) -> Non
         at = bench(url=there.url, yes=True)
         result = await at.ask("go")
         assert (result.stop, result.steps, len(at.pool.sent)) == ("limit", 6, 6)
-        assert notes(at) == ["stopped after 6 steps / say «go on» to go on; limits.steps in the configuration"]
+        assert notes(at) == [
+            "stopped after 6 steps / say «go on» to continue, or raise limits.steps in the configuration"
+        ]
         await at.ask("go on")
     assert b"[The turn ended here: it had reached its limit of 6 steps.]" in at.requests()[6]
 
@@ -83,7 +85,10 @@ async def test_an_answer_of_which_nothing_can_be_read_is_an_error(bench: Make) -
         at = bench(url=there.url)
         result = await at.ask("hello")
         assert (result.stop, result.answer) == ("error", None)
-        assert notes(at)[-1] == "no answer can be read in what came / look at it in the inspector, and try again"
+        assert (
+            notes(at)[-1]
+            == "the response holds no readable answer / look at the response in the inspector, and try again"
+        )
         assert (await at.again()).answer == "hi"
 
 
@@ -133,7 +138,7 @@ async def test_how_an_answer_ended_is_said_in_words(
 
 BAD: list[tuple[list[bytes], str]] = [
     (asks(("math__add", '{"a":1,}')), "the arguments are not JSON"),
-    (asks(("math__add", '{"a":NaN}')), "NaN is no JSON"),
+    (asks(("math__add", '{"a":NaN}')), "NaN is not JSON"),
     (asks(("math__add", '{"a":1,"a":2}')), 'the key "a" stands twice'),
     (asks(("math__add", "[1]")), "the arguments are not a JSON object"),
     (asks(("math__add", '"a"')), "the arguments are not a JSON object"),
@@ -184,15 +189,6 @@ async def test_half_characters_and_control_characters_do_no_harm(bench: Make) ->
         assert (await at.ask("go")).answer == "hi"
     assert b"a\xef\xbf\xbd\\u0000\\u001b[31m" in there.bodies[1]
     assert b"b\xef\xbf\xbd\\u001b[0m" in there.bodies[1]
-
-
-async def test_a_tool_s_name_with_half_a_character_is_a_tool_that_there_is_not(bench: Make) -> None:
-    odd = b'data: {"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"name":"x\\ud800y","arguments":"{}"}}]}}]}\n\n'
-    async with peer(in_turn([head(), odd, chunk({}, finish="tool_calls"), DONE], says("hi"))) as there:
-        at = bench(url=there.url, yes=True)
-        result = await at.ask("go")
-    assert (result.stop, result.answer, at.pool.sent) == ("done", "hi", [])
-    assert [item.state for item in at.items(CallItem)] == ["invalid"]
 
 
 DEEP = b"[" * 700 + b"]" * 700
@@ -312,16 +308,6 @@ async def test_what_was_approved_but_could_not_be_sent_is_not_called_sent(bench:
     [item] = at.items(CallItem)
     assert (item.state, item.sent) == ("failed", "")
     assert at.told() == ["Error: math: it is not connected: stopped (reconnect it)"]
-
-
-async def test_a_decision_to_send_something_else_is_no_approval_of_what_was_asked(bench: Make) -> None:
-    def answer(question: Question) -> None:
-        question.answer(Decision(verdict="rejected", by="person", arguments=b"{}", fingerprint="other"))
-
-    async with peer(in_turn(asks(("math__add", SUM)), says("hi"))) as there:
-        at = bench(url=there.url, approver=Answers(answer))
-        await at.ask("go")
-    assert at.pool.sent == []
 
 
 def test_a_session_goes_on_with_the_number_of_its_last_step() -> None:

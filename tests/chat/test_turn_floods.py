@@ -71,5 +71,5 @@ async def test_calls_beyond_those_that_are_taken_in_are_told_in_words(bench: Mak
         at = bench(url=there.url)
         result = await at.ask("go")
     notes = [item.what for item in at.items(NoteItem)]
-    assert notes == ["the model asked for more than 128 calls at once: the first 128 are taken, the rest left out"]
+    assert notes == ["the model asked for more than 128 calls at once: the first 128 are used, the rest left out"]
     assert len(result.outcomes) == 128

@@ -46,17 +46,6 @@ async def test_each_of_several_calls_is_linked_by_its_own_bytes(bench: Make) -> 
     ]
 
 
-async def test_two_calls_that_are_the_same_are_two_places(bench: Make) -> None:
-    at = bench(yes=True)
-    await at.ask('call math.add {"a":1,"b":2}\ncall math.add {"a":1,"b":2}')
-    asked = [link.span for link in at.links() if link.relation == "asked"]
-    told = [link.span for link in at.links() if link.relation == "told"]
-    assert len(at.pool.sent) == 2
-    assert len({*asked}) == len({*told}) == 2
-    assert told[0].end is not None
-    assert told[0].end < told[1].start
-
-
 async def test_what_was_edited_rejected_or_invalid_is_linked_as_the_model_asked_it(bench: Make) -> None:
     def answer(question: Question) -> None:
         if question.request.tool.name == "add":

@@ -91,7 +91,7 @@ async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(
     count = len(made_up.strip())
     assert (note.kind, note.what) == (
         "note",
-        f"cut behind the call: {count} characters that the model made up; the inspector shows them",
+        f"left out behind the call: {count} characters that the model made up; the inspector shows them",
     )
 
 
@@ -105,7 +105,7 @@ async def test_a_malformed_call_is_corrected_and_the_turn_goes_on(bench: Make) -
     assert role == "user"
     assert "line 1, column 16" in correction
     assert "Nothing of it was run" in correction
-    assert [note.remedy for note in at.items(NoteItem)] == ["told the model so, 1 of 3"]
+    assert [note.remedy for note in at.items(NoteItem)] == ["the model was told, correction 1 of 3"]
 
 
 async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -> None:
@@ -122,10 +122,10 @@ async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -
 @pytest.mark.parametrize(
     ("prompt", "told"),
     [
-        ("Mine.", ["{tools} stands nowhere in it, so the model would be told of no tool"]),
-        ("{Tools}", ["{tools} stands nowhere", "nothing is put in the place of {Tools}"]),
-        ("{tools} {instruction}", ["nothing is put in the place of {instruction}"]),
-        ("{tools} {time}", ["nothing is put in the place of {time}"]),
+        ("Mine.", ["{tools} is missing, so the model would not learn of any tool"]),
+        ("{Tools}", ["{tools} is missing", "{Tools} is not replaced"]),
+        ("{tools} {instruction}", ["{instruction} is not replaced"]),
+        ("{tools} {time}", ["{time} is not replaced"]),
         ("{tools} {/resources}", ["{/resources} has no {resources}"]),
     ],
 )
@@ -188,7 +188,7 @@ async def test_a_command_that_the_answer_proposes_is_shown_and_not_run(bench: Ma
         result = await at.ask("tidy up")
 
     assert (result.stop, result.answer, at.pool.sent) == ("done", "Done.", [])
-    assert [note.what for note in at.items(NoteItem)] == ["a command that the model proposes, not run: rm -rf /"]
+    assert [note.what for note in at.items(NoteItem)] == ["a command proposed by the model, not run: rm -rf /"]
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ async def test_a_call_behind_the_call_is_told_not_to_have_been_run(bench: Make, 
         in texts(at, 1)[-1][1]
     )
     (note,) = at.items(NoteItem)
-    assert f"in them a call of {tool}, not run" in note.what
-    assert note.remedy == "told the model so"
+    assert f"with a call of {tool} that was not run" in note.what
+    assert note.remedy == "the model was told"
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ async def test_a_call_in_another_grammar_is_told_to_be_one(bench: Make, answer: 
     assert (result.stop, result.answer, at.pool.sent) == ("done", "So be it.", [])
     role, correction = texts(at, 1)[-1]
     assert role == "user"
-    assert f"in the form of {form}" in correction
+    assert f"the form of {form}" in correction
     assert "<tool_call>" in correction
 
 
@@ -271,7 +271,9 @@ async def test_a_malformed_call_is_corrected_three_times_at_most_each_visibly(be
 
     assert (result.stop, result.steps, at.pool.sent) == ("error", 4, [])
     first, *others, last = at.items(NoteItem)
-    assert [note.remedy for note in (first, *others)] == [f"told the model so, {count} of 3" for count in (1, 2, 3)]
+    assert [note.remedy for note in (first, *others)] == [
+        f"the model was told, correction {count} of 3" for count in (1, 2, 3)
+    ]
     assert "column " in first.what
     assert "6,}" in first.what
     assert "4 times in a row" in last.what

@@ -62,8 +62,8 @@ async def test_a_server_that_is_not_ready_in_time_is_gone_on_without(bench: Make
     at.services.settings = replace(at.services.settings, limits=Limits(connect_wait=0))
     assert (await at.ask("hello")).stop == "done"
     note = at.items(NoteItem)[0]
-    assert note.what == "went on without math: still connecting"
-    assert note.remedy.startswith("once it is ready, up and enter ask again")
+    assert note.what == "continued without math: still connecting"
+    assert note.remedy.startswith("once it is ready, press up and enter to ask again")
 
 
 async def test_stopped_before_the_first_byte(bench: Make) -> None:

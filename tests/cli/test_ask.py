@@ -46,7 +46,7 @@ def test_the_answers_that_a_question_of_the_model_proposes_are_told(plain: Desk)
     answer(plain, text(f"<ask_followup_question><question>Where?</question>{options}</ask_followup_question>"))
     ended = plain.ask("--protocol", "cline", "weather?")
     assert (ended.code, ended.out) == (0, b"Where?\n")
-    assert "the model asks, and proposes: 东京 · ␛[31mParis (answer with: tui-host ask --session 2" in ended.err
+    assert "the model asks, with proposed answers: 东京 · ␛[31mParis (reply with: tui-host ask --session 2" in ended.err
 
 
 def test_a_question_of_the_model_is_told_to_a_machine_with_its_options(plain: Desk) -> None:
@@ -199,7 +199,7 @@ def test_a_server_that_takes_too_long_is_gone_on_without_and_that_is_told(progra
     with desk(program, tmp_path, text("well"), servers=servers, connect_wait=0.1) as place:
         ended = place.ask("hi")
     assert (ended.code, ended.out) == (0, b"well\n")
-    assert ended.err.startswith("tui-host: went on without mute: still connecting (once it is ready, ")
+    assert ended.err.startswith("tui-host: continued without mute: still connecting (once it is ready, ")
 
 
 def test_servers_that_failed_are_told_and_harm_no_other(program: Programs, tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_records_that_could_not_be_kept_are_told(program: Programs, tmp_path: Pa
     # Where coverage is measured its file is over the limit too, and it says so at the end.
     told = [line for line in ended.err.splitlines() if line.startswith("tui-host: ")]
     assert len(told) == 1
-    assert re.fullmatch(r"tui-host: [\d,]+ records are not kept: the database cannot be written: .*", told[0])
+    assert re.fullmatch(r"tui-host: [\d,]+ records were not stored: the database cannot be written: .*", told[0])
     assert ended.err.startswith(told[0])
 
 

@@ -132,8 +132,8 @@ def test_what_nobody_could_be_asked_is_told_once_for_each_tool_with_the_option_t
         ended = place.ask(*options, "go")
     assert ended.code == 3
     assert ended.told == (
-        "tui-host: good.echo: 2 calls were refused, as nobody can be asked here (--allow 'good.echo' allows it)\n"
-        "tui-host: good.progress: a call was refused, as nobody can be asked here (--allow 'good.progress' allows it)\n"
+        "tui-host: good.echo: 2 calls were refused, because nobody can be asked here (allow with --allow 'good.echo')\n"
+        "tui-host: good.progress: a call was refused, because nobody can be asked here (allow with --allow 'good.progress')\n"
     )
     assert b"--allow" not in ended.out
 
@@ -154,7 +154,7 @@ def typed(place: Desk, *lines: str) -> Ended:
     running = place.start("ask", "go", terminal=True)
     running.type("y\n")  # before any question is there: it decides nothing
     for number, line in enumerate(lines, start=1):
-        running.until(lambda n=number: running.out.data.count(b"no because: ") >= n, "a question")
+        running.until(lambda n=number: running.out.data.count(b"reject with a reason: ") >= n, "a question")
         running.type(line)
     ended = running.wait()
     assert ended.left == ()
@@ -170,7 +170,9 @@ def test_on_a_terminal_each_call_is_asked_and_the_reason_is_told_to_the_model(
         shown_later = place.run("sessions", "show", "last").text
     shown = ended.text.replace("\r\n", "\n")
     assert ended.code == 3
-    assert 'Approve good.echo? (1 of 3)\n  | {\n  |   "a": 1\n  | }\n  the server says: The tool echo.\n' in shown
+    assert (
+        'Approve good.echo? (1 of 3)\n  | {\n  |   "a": 1\n  | }\n  described by the server: The tool echo.\n' in shown
+    )
     assert shown.rstrip().endswith("so be it")
     first, second, third = told(place)
     assert first == '{"a":1}'

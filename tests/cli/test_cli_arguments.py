@@ -110,15 +110,24 @@ def test_what_a_command_lacks_or_does_not_know_is_told_with_its_own_help(typed: 
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("tap", "tap: it is not said what is tapped ("),
-        ("--no-record tap stdio time -- x", "tap stdio: --no-record: to record is what a tap is for (leave it out; "),
-        ("tap stdio time --no-record -- x", "tap stdio: --no-record: to record is what a tap is for (leave it out; "),
-        ("tap llm --upstream https://x --no-record", "tap llm: --no-record: to record is what a tap is for ("),
-        ("tap stdio --json time -- x --json", "tap stdio: no such option: --json (it has --log FILE"),
-        ("tap http docs --upstream https://x --host 0.0.0.0", "tap http: --host: a tap listens on this machine alone"),
-        ("tap llm https://api.x/v1?key=k3y", "tap llm: no --upstream before the URL (tui-host tap llm --upstream "),
-        ("tap llm --port 1", "tap llm: no --upstream (tui-host tap llm --upstream "),
-        ("tap http docs", "tap http: no --upstream (tui-host tap http NAME --upstream "),
+        ("tap", "tap: no kind of tap given ("),
+        (
+            "--no-record tap stdio time -- x",
+            "tap stdio: --no-record: the purpose of a tap is to record (leave it out; ",
+        ),
+        (
+            "tap stdio time --no-record -- x",
+            "tap stdio: --no-record: the purpose of a tap is to record (leave it out; ",
+        ),
+        ("tap llm --upstream https://x --no-record", "tap llm: --no-record: the purpose of a tap is to record ("),
+        ("tap stdio --json time -- x --json", "tap stdio: no such option: --json (the options are --log FILE"),
+        ("tap http docs --upstream https://x --host 0.0.0.0", "tap http: --host: a tap listens on this machine only"),
+        (
+            "tap llm https://api.x/v1?key=k3y",
+            "tap llm: no --upstream before the URL (write tui-host tap llm --upstream ",
+        ),
+        ("tap llm --port 1", "tap llm: no --upstream (write tui-host tap llm --upstream "),
+        ("tap http docs", "tap http: no --upstream (write tui-host tap http NAME --upstream "),
         (
             "tap llm --upstream https://x --allow-origin https://y/",
             "tap llm: argument --allow-origin: found 'https://y/'",

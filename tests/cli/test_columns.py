@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_host.cli.cells import cells, padded, wrapped
-from tui_host.cli.columns import LEAST, MOST_LINES, laid_out
+from tui_host.cli.columns import LEAST, MOST_LINES, cells, laid_out, padded, wrapped
 
 
 @pytest.mark.parametrize(

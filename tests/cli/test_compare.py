@@ -91,7 +91,7 @@ def test_a_table_tells_the_call_that_was_refused_the_column_that_failed_and_the_
     assert ["answer", "so be it", "none"] in rows
     assert "no ␛[2J key" in ended.text
     assert "\x1b" not in ended.text
-    assert "a call was refused, as nobody can be asked here (--allow 'loud.shout' allows it)" in ended.told
+    assert "a call was refused, because nobody can be asked here (allow with --allow 'loud.shout')" in ended.told
 
 
 def test_a_model_whose_name_ends_almost_like_a_tool_protocol_is_asked_and_doubted() -> None:
@@ -102,10 +102,10 @@ def test_a_model_whose_name_ends_almost_like_a_tool_protocol_is_asked_and_doubte
     assert doubts("m", "cline", "qwen3:8b", "hermes3:latest", "m:free") == []
     (one,) = doubts("x:clin")
     assert one == (
-        "--with mine/x:clin: is the tool protocol cline meant? "
-        'There is none named "clin", so it is taken for a part of the model\'s name'
+        "--with mine/x:clin: did you mean the tool protocol cline? "
+        '"clin" is no tool protocol, so it is taken as part of the model\'s name'
     )
-    assert "hub+json meant" in next(iter(doubts("a:b:hub+jsn")))
+    assert "the tool protocol hub+json?" in next(iter(doubts("a:b:hub+jsn")))
 
 
 def test_a_signal_ends_it_and_what_was_done_so_far_is_told(program: Programs, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_signal_ends_it_and_what_was_done_so_far_is_told(program: Programs, tm
     ("words", "remedies"),
     [
         (("hi", "--with", "nobody/m", "--with", "mine"), ('no provider "nobody"', "PROVIDER/MODEL:PROTOCOL")),
-        (("hi", "--with", "demo/openai:clin"), ("write cline",)),
+        (("hi", "--with", "demo/openai:clin"), ("did you mean cline",)),
         (("hi", "--with", "demo/other"), ("no model",)),
         (("hi", "--with", "mine/m", "--with", "mine/m:native"), ("twice",)),
         (("hi", "--with", "deepseek/m"), ("DEEPSEEK_API_KEY is not set",)),

@@ -125,12 +125,6 @@ def test_a_model_that_is_not_set_fails_only_what_needs_it(program: Programs, tmp
         assert place.run("ask", "hi", env={"MODEL_OF_MINE": "nobody/m"}).code == 2
 
 
-def test_a_model_may_be_named_before_the_command_too(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, text("one")) as place:
-        assert place.run("--model", "mine/special", "ask", "hi").code == 0
-        assert json.loads(place.provider.bodies[0])["model"] == "special"
-
-
 def test_what_the_app_saved_twice_is_told_and_the_persons_file_wins(program: Programs, tmp_path: Path) -> None:
     with desk(program, tmp_path, text("one")) as place:
         (tmp_path / "servers.d").mkdir()
@@ -140,7 +134,7 @@ def test_what_the_app_saved_twice_is_told_and_the_persons_file_wins(program: Pro
     for ended in told:
         assert ended.code == 0
         assert ended.err.count("\n") == 1
-        assert "servers.off stands in" in ended.err
+        assert "servers.off is defined in" in ended.err
         assert "config.toml wins" in ended.err
 
 

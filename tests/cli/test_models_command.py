@@ -59,7 +59,7 @@ def test_a_named_preset_without_a_key_says_which_variable_is_missing(program: Pr
     assert (named.code, named.out) == (1, b"")
     assert "DEEPSEEK_API_KEY is not set" in named.err
     assert (unknown.code, unknown.out) == (2, b"")
-    assert unknown.err.startswith("tui-host: models: there is no provider deepsek (there is mine, openai,")
+    assert unknown.err.startswith("tui-host: models: no provider deepsek (choose from mine, openai,")
 
 
 def test_a_command_that_lists_models_needs_none_that_is_chosen(program: Programs, tmp_path: Path) -> None:

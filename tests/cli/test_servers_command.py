@@ -121,7 +121,7 @@ def test_named_servers_alone_are_checked_also_those_that_are_not_enabled(place: 
 def test_a_server_that_is_not_configured_is_wrong_use(place: Desk) -> None:
     ended = place.run("servers", "check", "good", "goood")
     assert (ended.code, ended.out) == (2, b"")
-    assert ended.err.startswith("tui-host: servers: no server goood is configured (there is good, exits")
+    assert ended.err.startswith("tui-host: servers: no server goood (choose from good, exits")
 
 
 def test_what_is_bundled_is_listed_where_nothing_is_configured(program: Programs) -> None:

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 
 from tests.capture.kept_forms import GOLDEN, SESSION, restore
 from tests.cli.desk import KEY, Desk, desk, server
-from tests.cli.program import Programs
+from tests.cli.program import Ended, Programs
 from tests.cli.provider import asks, text
 from tests.infer.kept import keep_story
 from tui_host.capture.session_summary import foreign_session
@@ -229,34 +229,57 @@ def test_show_says_no_empty_answer_and_tells_an_item_that_cannot_be_read_in_its_
         store.run(lambda connection, row=row: connection.execute("INSERT INTO items VALUES (?, ?, ?)", row).fetchall())
     store.close()
     shown = program.run("sessions", "show", "last", "--data-dir", tmp_path)
-    assert shown.text.endswith("\n\nNote: what stood here is damaged in the database\n\nUser: and?\n")
+    assert shown.text.endswith("\n\nNote: this item is damaged in the database\n\nUser: and?\n")
     assert "Model:" not in shown.text
 
 
-def test_of_a_tap_the_story_that_it_is_part_of_is_shown_and_taken_away(program: Programs, tmp_path: Path) -> None:
+def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(
+    program: Programs, tmp_path: Path
+) -> None:
     keep_story(tmp_path)
-    place = ("--data-dir", tmp_path / "data")
-    rows = program.run("sessions", "list", *place).text.splitlines()[1:]
+
+    def run(*words: str) -> Ended:
+        return program.run("sessions", *words, "--data-dir", tmp_path / "data")
+
+    def listed() -> list[Mapping[str, JSON]]:
+        sessions = run("list", "--json").json["sessions"]
+        assert isinstance(sessions, list)
+        return [session for session in sessions if isinstance(session, Mapping)]
+
+    rows = run("list").text.splitlines()[1:]
     assert [re.sub(r"\S+  \S+ \S+  ", "", re.sub(" {3,}", "  ", row.strip()), count=1) for row in rows] == [
         "2 requests, 6 frames  tap  example/deepseek-chat  cline  Cline: what is one and two? (tap llm example, tap stdio math)",
         "2 requests  tap  example/deepseek-chat  cline  Cline: what is one and two? (tap llm example)",
         "6 frames  tap  Cline: tap stdio math",
     ]
-    first, *taps = (row.split()[0] for row in rows)
-    assert first == taps[0]
-    listed = program.run("sessions", "list", "--json", *place).json["sessions"]
-    assert isinstance(listed, list)
-    assert [each["hosts"] for each in listed if isinstance(each, dict)] == [["Cline"]] * 2
-    words = program.run("sessions", "show", "last", *place).text
-    assert "Cline: what is one and two? (tap llm example, tap stdio math)\n" in words
+    story, model, server = (row.split()[0] for row in rows)
+    (entry,) = listed()
+    assert (entry["id"], entry["taps"], entry["hosts"]) == (story, [model, server], ["Cline"])
+    words = run("show", "last").text
+    assert (
+        f"(tap llm example, tap stdio math)\n{story} · example/deepseek-chat · cline · 1 turn · 2 requests, 6" in words
+    )
+    assert f"\n2 taps: {model}, {server}\n" in words
     assert "\nUser: what is one and two?\n" in words
-    assert " · example/deepseek-chat · cline · 1 turn · 2 requests, 6 frames\n2 taps: " in words
-    assert 'Tool call: math.add {"a": 1, "b": 2}\n  decided in its own host · inferred\n  3\n' in words
-    whole, alone = (program.run("sessions", "export", "last", *more, *place).out for more in ((), ("--alone",)))
-    assert [text.count(b'"kind":"link"') > 0 for text in (whole, alone)] == [True, False]
-    assert whole.count(b'"wire":"mcp"') + whole.count(b'"wire":"llm"') > alone.count(b"\n")
-    gone = program.run("sessions", "delete", first, *place)
-    assert f"what else tells its story stays: {taps[1]}" in gone.err
+    assert 'Tool call: math.add {"a": 1, "b": 2}\n  ' in words
+    whole, *halves = (run("export", name).out for name in (story, model, server))
+    counts = [sum(b'"kind":"link"' not in line for line in data.splitlines()[1:]) for data in (whole, *halves)]
+    assert counts[0] == counts[1] + counts[2]
+    assert b'"wire":"llm"' not in halves[1]
+
+    parted = run("part", server, "--json").json
+    assert parted["taps"] == [server]
+    assert sorted(str(session["taps"]) for session in listed()) == sorted((f"['{model}']", f"['{server}']"))
+    again = run("part", server)
+    assert (again.code, again.err.count("\n")) == (1, 1)
+    joined = run("join", model, server)
+    assert joined.text == f"{story}  2 taps: {model}, {server}\n"
+    assert [session["id"] for session in listed()] == [story]
+    alone = run("delete", server)
+    assert (alone.code, alone.err) == (0, f"tui-host: {server}: the other taps of its story stay: {model}\n")
+    assert [session["id"] for session in listed()] == [story]
+    gone = run("delete", story, "--json")
+    assert (gone.code, gone.json, listed()) == (0, {"deleted": [story]}, [])
 
 
 def test_a_beginning_or_last_names_a_session_too(kept: Kept) -> None:
@@ -279,7 +302,7 @@ def test_where_nothing_was_recorded_nothing_is_made(program: Programs, kept: Kep
     assert (listed.code, listed.json) == (0, {"sessions": []})
     shown = program.run("sessions", "show", "last", "--data-dir", empty)
     assert (shown.code, shown.out) == (1, b"")
-    assert "nothing has been recorded here yet" in shown.err
+    assert "nothing has been recorded yet" in shown.err
     assert not empty.exists()
 
 
@@ -301,7 +324,7 @@ def test_what_is_deleted_is_gone_from_the_disk(program: Programs, kept: Kept) ->
     ended = program.run("sessions", "delete", first, first, "--json", *places)
     assert (ended.code, ended.json) == (0, {"deleted": [first]})
     assert ended.err.count("\n") == 1
-    assert "tui-host.db.damaged-1, which was set aside damaged, may still hold it" in ended.err
+    assert "tui-host.db.damaged-1, a damaged database set aside earlier, may still hold the data" in ended.err
     assert program.run("sessions", "show", first, *places).code == 1
     assert program.run("sessions", "show", "last", *places).code == 0
     left = files()
@@ -322,8 +345,8 @@ def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Program
         assert (kept.code, kept.json["sessions"]) == (0, [])
         dry = place.run("sessions", "prune", "--max", "1KB", "--dry-run")
         assert [line.split()[:3] for line in dry.text.splitlines()][:2] == [
-            ["would", "remove", first],
-            ["would", "remove", second],
+            ["would", "delete", first],
+            ["would", "delete", second],
         ]
         assert [session["id"] for session in place.listed()] == [second, first]
         gone = place.run("sessions", "prune", "--max", "1KB", "--json").json
@@ -333,11 +356,13 @@ def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Program
         assert b"the oldest" not in place.files()
 
 
-def test_a_file_of_an_older_form_is_brought_up_to_date_and_listed(program: Programs, tmp_path: Path) -> None:
+def test_a_file_of_an_early_form_is_set_aside_and_told(program: Programs, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(0o700)
-    restore((GOLDEN / "store-1.sql").read_text(encoding="utf-8"), tmp_path / "data" / "tui-host.db")
+    early = (GOLDEN / "store-3.sql").read_text(encoding="utf-8").replace("user_version = 3", "user_version = 2")
+    restore(early, tmp_path / "data" / "tui-host.db")
 
     listed = program.run("sessions", "list", "--data-dir", tmp_path / "data")
 
-    assert [row.split()[0] for row in listed.text.splitlines()] == ["ID", SESSION]
-    assert list((tmp_path / "data").glob("tui-host.db.form1-*")) != []
+    (aside,) = (tmp_path / "data").glob("tui-host.db.form2-*")
+    assert SESSION not in listed.text
+    assert f"set aside as {aside.name}" in listed.err

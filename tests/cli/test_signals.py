@@ -73,7 +73,7 @@ def test_while_servers_are_waited_for_which_is_told(program: Programs, tmp_path:
 def test_while_a_question_waits_on_the_terminal(program: Programs, tmp_path: Path) -> None:
     with desk(program, tmp_path, asks(("loud__shout", "{}")), servers=loud()) as place:
         running = place.start("ask", "hello", terminal=True)
-        running.until_shown("no because: ")
+        running.until_shown("reject with a reason: ")
         running.type("\x03")  # the terminal makes SIGINT of it
         ended = running.wait()
         assert (ended.code, ended.left) == (130, ())

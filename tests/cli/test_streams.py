@@ -47,11 +47,11 @@ def test_an_output_that_is_full_or_closed_is_told(place: Desk) -> None:
     code, _, err = shell(place, "$T sessions list > /dev/full")
     assert (code, err) == (
         1,
-        "tui-host: standard output: it cannot be written: No space left on device (send it to another place)\n",
+        "tui-host: standard output: cannot be written: No space left on device (redirect it to another place)\n",
     )
     code, _, err = shell(place, "$T sessions list --json >&-")
     assert code == 1
-    assert err.startswith("tui-host: standard output: it is closed")
+    assert err.startswith("tui-host: standard output: closed")
     assert shell(place, "$T sessions show nope 2>&-")[0] == 1
 
 

@@ -14,8 +14,8 @@ from tests.infer.world import MS, ModelTap, World
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.cli.cells import cells
-from tui_host.cli.tap_lines import PlainLines
+from tui_host.cli.columns import cells
+from tui_host.cli.plain_log import PlainLines
 
 SESSION = SessionInfo(
     id="s1", title="example", created_ns=1, updated_ns=1, turns=0, source="tap", live=True, model="", protocol=""
@@ -144,7 +144,7 @@ UNREADABLE = b'{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_C
             200,
             KIND,
             b"data: " + UNREADABLE + b"\n\n",
-            "200 MALFORMED_FUNCTION_CALL: print(add(1 · ERROR a call that cannot be read: print(add(1",
+            "200 MALFORMED_FUNCTION_CALL: print(add(1 · ERROR unreadable call: print(add(1",
         ),
         ("", 200, (), b'{"error":{"message":"no such model","code":7}}', "200 ERROR in the answer: no such model"),
         ("", 200, (), gzip.compress(b'{"error":"down"}', mtime=0), "200 ERROR in the answer: down"),

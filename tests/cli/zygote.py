@@ -38,7 +38,7 @@ LOADED = (
     "tui_host.cli.sessions_command",
     "tui_host.host.demo_model",
     "tui_host.llm.model_client",
-    "tui_host.servers.supervisor",
+    "tui_host.servers.connection",
 )
 HAS_SUBREAPER = sys.platform == "linux"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.demo.played import BUNDLED
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import is_object
 from tui_host.demo.model.plan import Plan
 from tui_host.demo.model.protocols.respond import respond
 from tui_host.demo.model.request_content import AssistantSaid, Conversation, Message, SystemSaid, Thinking, UserSaid

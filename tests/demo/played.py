@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tui_host.demo.model.brain.rules import answer
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import is_object
 from tui_host.demo.model.plan import AskedCall, Plan
 from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, Message, Tool, ToolSaid, UserSaid
 from tui_host.demo.servers.bundled import BundledServer, BundledTool, ToolFailed

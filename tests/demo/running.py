@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Self
 
-from tui_host.demo.model.narrow import is_array, is_object
+from tui_host.demo.model.json_values import is_array, is_object
 from tui_host.errors import JSON
 
 MATH_TOOLS: list[JSON] = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.played import TOOLS, play, told_by_servers, tool
@@ -326,12 +326,14 @@ def test_images_of_a_result_are_counted() -> None:
     assert "2 images came with it" in answer(Conversation(messages=messages)).text
 
 
+@settings(max_examples=15)
 @given(st.text(), st.booleans())
 def test_any_question_has_an_answer_and_always_the_same(question: str, parallel: bool) -> None:  # noqa: FBT001
     conversation = Conversation(messages=(UserSaid(text=question),), tools=TOOLS, parallel=parallel)
     assert answer(conversation) == answer(conversation)
 
 
+@pytest.mark.exhaustive
 def test_a_huge_question_is_answered_quickly() -> None:
     for text in (
         "in and " * 100_000,

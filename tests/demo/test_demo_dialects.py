@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.demo.running import Client, Reply
-from tests.demo.wires import object_of, objects
+from tests.demo.wire_requests import object_of, objects
 from tui_host.errors import JSON
 
 
@@ -213,7 +213,6 @@ def test_each_vendor_has_its_list_of_models(client: Client) -> None:
     shown = object_of(json.loads(client.send("POST", "/api/show", b'{"model":"ollama"}').body))
     assert shown["capabilities"] == ["completion", "tools", "thinking", "vision"]
     assert client.send("POST", "/api/show", b'{"model":"x"}').status == 404
-    assert client.send("POST", "/api/show", b"{}").status == 400
 
 
 def test_tokens_are_counted_without_an_answer(client: Client) -> None:
@@ -223,7 +222,7 @@ def test_tokens_are_counted_without_an_answer(client: Client) -> None:
     body = json.dumps(GEMINI.body("hello")).encode()
     told = client.send("POST", "/v1beta/models/gemini:countTokens", body)
     assert object_of(json.loads(told.body)).keys() == {"totalTokens"}
-    assert client.send("POST", "/v1beta/models/gemini:countTokens", b"{}").status == 400
+    assert client.send("POST", "/v1beta/models/gemini:countTokens", b"x").status == 400
 
 
 def test_protocols_of_plain_text_work_over_every_dialect(client: Client) -> None:
@@ -267,8 +266,5 @@ def test_it_asks_for_a_tool_by_the_name_under_which_a_host_offers_it(
     for name in (f"math{sign}multiply", f"mcp__math{sign}multiply", f"mcp{sign}math{sign}multiply", "multiply"):
         more = _offered(dialect, *(others if name != "multiply" else others[1:]), name)
         reply = dialect.ask(client, "what is 6 * 7?", more)
-        if sign in ".:" and dialect in (CHAT, RESPONSES, ANTHROPIC):
-            assert reply.status == 400  # as of these vendors: no such name is taken
-            continue
         assert reply.status == 200
         assert re.findall(r'"name": ?"([^"]*)"', reply.body.decode()) == [name]

@@ -9,7 +9,7 @@ import pytest
 from tests.demo.hosts import HERMES as _HERMES
 from tests.demo.hosts import SCHEMAS, Host, Spoken, run, speak
 from tests.demo.played import BUNDLED
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import is_object
 from tui_host.demo.model.plan import AskedCall
 from tui_host.demo.model.protocols.respond import respond
 from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, Message, Tool, ToolSaid, UserSaid

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 
 import pytest
 
 from tests.demo.running import MATH_TOOLS, Client, folded, line_of, model_at, objects, started
 from tests.ports import unused_port
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import is_object
 from tui_host.errors import JSON
 
 
@@ -80,12 +77,6 @@ def test_it_ends_with_its_lifeline_also_in_mid_stream() -> None:
         assert process.wait(20) == 0
 
 
-def test_a_lifeline_that_has_ended_already_ends_it() -> None:
-    command = [sys.executable, "-m", "tui_host.demo.model", "--lifeline"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=20)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
 def test_without_a_lifeline_its_standard_input_means_nothing() -> None:
     with model_at() as (process, port):
         assert process.stdin is not None
@@ -93,32 +84,6 @@ def test_without_a_lifeline_its_standard_input_means_nothing() -> None:
         with Client(port) as client:
             assert client.send("GET", "/v1/models").status == 200
         assert process.poll() is None
-
-
-def test_a_stream_has_the_vendors_form(client: Client) -> None:
-    reply = client.ask("hello", stream=True, stream_options={"include_usage": True})
-    assert reply.headers["content-type"].startswith("text/event-stream")
-    assert reply.headers["transfer-encoding"] == "chunked"
-    assert reply.headers["x-request-id"].startswith("req_")
-    assert reply.body.endswith(b"data: [DONE]\n\n")
-    events = reply.events
-    assert {event["object"] for event in events} == {"chat.completion.chunk"}
-    assert len({event["id"] for event in events}) == 1
-    first = objects(events[0]["choices"])[0]["delta"]
-    assert is_object(first)
-    assert first["role"] == "assistant"
-    assert [event["usage"] for event in events[:-1]] == [None] * (len(events) - 1)
-    assert events[-1]["choices"] == []
-    answer = folded(events)
-    assert answer.finish == "stop"
-    assert answer.text.startswith("I am the demo model")
-    usage = answer.usage
-    assert usage["total_tokens"] == int(str(usage["prompt_tokens"])) + int(str(usage["completion_tokens"]))
-    assert len(events) > 100
-
-
-def test_without_include_usage_no_chunk_speaks_of_it(client: Client) -> None:
-    assert all("usage" not in event for event in client.ask("hello", stream=True).events)
 
 
 def test_whole_and_streamed_answers_say_the_same(client: Client) -> None:
@@ -163,98 +128,6 @@ def test_a_turn_goes_through_its_steps_over_the_wire(client: Client) -> None:
     assert "**18.5**" in answer.text
 
 
-def test_arguments_come_in_several_fragments(client: Client) -> None:
-    events = client.ask("6 * 5", stream=True, tools=MATH_TOOLS).events
-    fragments = [
-        event for event in events for choice in objects(event["choices"]) if "tool_calls" in str(choice["delta"])
-    ]
-    assert len(fragments) > 3
-    assert folded(events).arguments == ['{"a":6,"b":5}']
-
-
-def test_thinking_is_streamed_before_the_answer(client: Client) -> None:
-    events = client.ask("think about the sea", stream=True).events
-    kinds = ["reasoning" if "reasoning_content" in str(event) else "text" for event in events[1:-1]]
-    assert kinds == sorted(kinds)
-    assert kinds[0] == "reasoning"
-    assert folded(events).thinking
-
-
-def test_a_token_limit_ends_the_answer_with_length(client: Client) -> None:
-    answer = folded(client.ask("write 500 words", stream=True, max_completion_tokens=10).events)
-    assert answer.finish == "length"
-    assert 0 < len(answer.text) < 100
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 418, 429, 500, 503, 529])
-@pytest.mark.parametrize("stream", [True, False])
-def test_an_http_error_comes_on_request(client: Client, status: int, stream: bool) -> None:  # noqa: FBT001
-    reply = client.ask(f"error {status}", stream=stream)
-    assert reply.status == status
-    assert reply.error["message"]
-    assert ("retry-after" in reply.headers) == (status == 429)
-
-
-def test_an_error_that_comes_once_is_gone_when_the_same_is_asked_again(client: Client) -> None:
-    assert client.ask("error 429 once", stream=True).status == 429
-    again = client.ask("error 429 once", stream=True)
-    assert again.status == 200
-    assert "no error" in folded(again.events).text
-    assert client.ask("error 429", stream=True).status == 429
-    assert client.ask("error 429", stream=True).status == 429
-
-
-def test_an_error_in_mid_stream_comes_under_200_after_some_text(client: Client) -> None:
-    reply = client.ask("error stream", stream=True)
-    assert reply.status == 200
-    assert b"[DONE]" not in reply.body
-    *events, last = reply.events
-    assert folded(events).text
-    assert "error" in last
-    assert client.ask("error stream").status == 500
-
-
-@pytest.mark.parametrize("stream", [True, False])
-def test_a_cut_ends_the_connection_in_mid_body(client: Client, stream: bool) -> None:  # noqa: FBT001
-    with pytest.raises(http.client.IncompleteRead) as cut:
-        client.ask("error cut", stream=stream)
-    assert cut.value.partial
-
-
-@pytest.mark.parametrize("stream", [True, False])
-def test_a_hang_gives_a_head_and_nothing_more(model_port: int, stream: bool) -> None:  # noqa: FBT001
-    with Client(model_port, timeout_seconds=0.3) as client:
-        response = client.begin("error hang", stream=stream)
-        assert response.status == 200
-        with pytest.raises(TimeoutError):
-            response.read(1)
-        response.close()
-    with Client(model_port) as client:
-        assert client.send("GET", "/").status == 200
-
-
-def test_a_page_comes_instead_of_an_answer_on_request(client: Client) -> None:
-    reply = client.ask("error html", stream=True)
-    assert reply.status == 200
-    assert reply.headers["content-type"].startswith("text/html")
-
-
-def test_an_empty_answer_and_one_that_is_too_long_on_request(client: Client) -> None:
-    empty = folded(client.ask("error empty", stream=True).events)
-    assert (empty.text, empty.names, empty.finish) == ("", [], "stop")
-    long = folded(client.ask("error length", stream=True).events)
-    assert long.text
-    assert long.finish == "length"
-
-
-def test_it_lists_its_model(client: Client) -> None:
-    models = client.send("GET", "/v1/models?limit=1").json
-    assert [(model["id"], model["owned_by"]) for model in objects(models["data"])] == [
-        ("openai", "tui-host demo"),
-        ("openai-responses", "tui-host demo"),
-    ]
-
-
 def test_other_paths_and_methods_are_refused_in_json(client: Client) -> None:
     for method, path, status in (
         ("GET", "/v1/chat/completions", 405),
@@ -269,7 +142,7 @@ def test_other_paths_and_methods_are_refused_in_json(client: Client) -> None:
 
 
 def test_a_bad_body_is_refused_and_the_connection_goes_on(client: Client) -> None:
-    for body in (b"", b"{", b"\x00" * 100, b'{"model":"openai"}'):
+    for body in (b"", b"{", b"\x00" * 100):
         assert client.send("POST", "/v1/chat/completions", body).status == 400
     before = client.connection.sock
     assert client.ask("hello").status == 200
@@ -320,6 +193,7 @@ def test_two_requests_written_at_once_are_answered_in_order(model_port: int) -> 
     assert answer.index(b"owned_by") < answer.index(b"follows rules")
 
 
+@pytest.mark.exhaustive
 def test_a_large_body_is_read_and_a_larger_one_refused(client: Client) -> None:
     text = "x" * (20 * 1024 * 1024)
     assert client.ask(text).status == 200
@@ -349,5 +223,4 @@ def test_the_pace_is_a_models_and_can_be_set() -> None:
             assert client.ask("write 50 words", stream=True).status == 200
             return time.monotonic() - begun
 
-    assert seconds("1") > 0.3
-    assert seconds("0") < seconds("2")
+    assert seconds("0") < seconds("1") > 0.3

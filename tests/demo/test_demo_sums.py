@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.played import TOOLS, play, told_by_servers, tool
@@ -81,6 +81,7 @@ def test_the_server_math_goes_first_and_others_stand_in_with_their_own_parameter
     assert play("1 + 2", [other], told=lambda _: "3").arguments == [['{"augend":1,"addend":2}']]
 
 
+@settings(max_examples=15)
 @given(st.lists(st.integers(-99, 99), min_size=2, max_size=6), st.data())
 def test_any_chain_of_operations_comes_to_what_python_makes_of_it(numbers: list[int], data: st.DataObject) -> None:
     text = str(numbers[0])
@@ -107,6 +108,7 @@ def test_the_number_is_read_out_of_what_a_tool_told(told: str, number: str) -> N
     assert str(read_number(told)) == number
 
 
+@settings(max_examples=15)
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False, width=32))
 def test_the_servers_take_every_number_that_the_model_writes(value: float) -> None:
     for operation in MATH.tools:

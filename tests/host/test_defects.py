@@ -79,7 +79,7 @@ async def test_a_defect_in_one_turn_leaves_its_history_the_other_turns_and_the_s
             assert answers(other) == ["half and half"]
             assert [status.state for status in host.pool.statuses()] == ["ready"]
 
-    assert card.what == "a defect in tui-host ended this turn (RuntimeError)"
+    assert card.what == "a bug in tui-host ended this turn (RuntimeError)"
     assert card.where.startswith("tui_host/chat/step_calls.py:")
     told = first.messages(1)
     assert [message["role"] for message in told] == ["user", "assistant", "tool", "assistant", "user"]

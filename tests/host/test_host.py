@@ -185,7 +185,7 @@ async def test_without_a_record_nothing_is_opened_and_nothing_can_be_gone_on_wit
             session = host.sessions.new()
             await asked(host, session, "hello")
             assert answers(session) == ["gone"]
-            with pytest.raises(StoreError, match="nothing is kept here"):
+            with pytest.raises(StoreError, match="nothing is stored here"):
                 host.sessions.open(session.id)
     assert not (tmp_path / "data").exists()
 
@@ -240,7 +240,7 @@ async def test_a_provider_that_is_not_configured_any_more_is_an_error_with_a_rem
         session = host.sessions.new(model=ModelRef(provider="gone", model="m"))
         await asked(host, session, "hello")
         [note] = [item for item in session.conversation.items if isinstance(item, NoteItem)]
-        assert (note.kind, note.what) == ("error", "there is no provider gone")
+        assert (note.kind, note.what) == ("error", "no provider gone")
         assert "--model" in note.remedy
 
 

@@ -84,6 +84,6 @@ async def test_a_keyring_that_is_left_locked_is_asked_once_and_not_for_each_prov
 
     assert backend.asked == 1
     assert [notice.partition(";")[2] for notice in notices] == [
-        " deepseek is asked as if it had no key in it",
-        " mine is asked as if it had no key in it",
+        " deepseek is asked without a key from it",
+        " mine is asked without a key from it",
     ]

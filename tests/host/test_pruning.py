@@ -39,7 +39,7 @@ async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_
 
         assert [info.id for info in store.sessions.list()] == [session.id]
         await until(lambda: host.notices)
-        assert host.notices == ["1 old session was removed: 1 by [store] keep = 1h"]
+        assert host.notices == ["1 old session was deleted: 1 by [store] keep = 1h"]
 
 
 async def test_what_went_for_its_size_is_told_with_the_limit(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ async def test_what_went_for_its_size_is_told_with_the_limit(tmp_path: Path) -> 
     async with serving(replace(configured(tmp_path), store=StoreSettings(max=50_000))) as host:
         await until(lambda: host.notices)
 
-        assert host.notices == ["1 old session was removed: 1 by [store] max = 50KB"]
+        assert host.notices == ["1 old session was deleted: 1 by [store] max = 50KB"]
 
 
 async def test_without_limits_nothing_goes(tmp_path: Path) -> None:
@@ -69,5 +69,5 @@ async def test_what_cannot_be_removed_is_told(tmp_path: Path) -> None:
     async with serving(replace(configured(tmp_path), store=StoreSettings(keep=3600))) as host:
         await until(lambda: host.notices)
 
-        assert "could not be removed" in host.notices[0]
+        assert "could not be deleted" in host.notices[0]
         assert "not now" in host.notices[0]

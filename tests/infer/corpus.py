@@ -6,9 +6,9 @@ import random
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tests.infer.forms import DIALECTS, NAMES, Answer, Call, Entry, Form, Results, User, dumped, form
-from tests.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of, with_defaults
-from tests.infer.impatient import Impatience, impatience
+from tests.infer.forms import DIALECTS, Answer, Call, Entry, Form, Results, User, dumped, form
+from tests.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of
+from tests.infer.impatient import Impatience
 from tests.infer.talking import Running, Talk
 from tests.infer.world import MS, Asked, Made, ModelTap, ServerTap, World
 from tui_host.errors import JSON
@@ -40,12 +40,12 @@ class Servers:
     has_no_sessions: bool = False
     taps: dict[str, ServerTap] = field(default_factory=dict[str, ServerTap])
 
-    def open(self, name: str, connection: str) -> None:
+    def open(self, name: str, connection: str, client: str = "some-host") -> None:
         """Connect; a server that died is started again, behind a tap of its own."""
-        clock = {"boot": self.chance.randrange(1 << 40), "off": self.off * MS, "drift": self.drift}
+        clock = {"boot": self.world.boot(self.chance), "off": self.off * MS, "drift": self.drift}
         tap = self.taps.get(name) or self.world.server(name, has_no_sessions=self.has_no_sessions, **clock)
         self.taps[name] = tap
-        tap.start([schema_of(name, tool) for tool in TOOLS[name]], "some-host", connection)
+        tap.start([schema_of(name, tool) for tool in TOOLS[name]], client, connection)
 
 
 class Host:
@@ -57,12 +57,20 @@ class Host:
         servers: What it calls.
         impatience: What it does by itself.
         number: Which host it is in its world.
+        names: What it calls itself before models, and before servers.
     """
 
     def __init__(
-        self, chance: random.Random, name: str, servers: Servers, impatience: Impatience, number: int = 1
+        self,
+        chance: random.Random,
+        name: str,
+        servers: Servers,
+        impatience: Impatience,
+        number: int = 1,
+        names: tuple[str, str] = ("", "some-host"),
     ) -> None:
         self.chance = chance
+        self.agent, self.client = names
         self.impatience = impatience
         self.world = servers.world
         self.servers = servers
@@ -72,17 +80,20 @@ class Host:
         self.is_cline = name == "cline"
         self.has_ids = name in _IDS
         self.by_id = name in _IDS + _OWN_IDS
-        names = [self.habits.name(server, tool) for server, tools in TOOLS.items() for tool in tools]
-        self.form: Form = form(name, names, dialect)
+        tool_names = [self.habits.name(server, tool) for server, tools in TOOLS.items() for tool in tools]
+        self.form: Form = form(name, tool_names, dialect)
+        self.models: list[ModelTap] = []
         self.model: ModelTap = self._model()
         for server in (name for name in TOOLS if name not in NOT_TAPPED):
-            self.servers.open(server, self.connection)
+            self.servers.open(server, self.connection, self.client)
         self.counter = 1000 * number
         self.leaves = 0.015
         self._meant: dict[str, tuple[str, str]] = {}
 
     def _model(self) -> ModelTap:
-        return self.world.model(boot=self.chance.randrange(1 << 40))
+        model = self.world.model(boot=self.world.boot(self.chance))
+        self.models.append(model)
+        return model
 
     def wait(self, low: int, high: int) -> int:
         """Some milliseconds."""
@@ -214,7 +225,7 @@ class Host:
             self.model = self._model()  # the tap was started again
         while True:
             model = self.model
-            exchange = model.ask(self.form, talk.entries, "", talk.system)
+            exchange = model.ask(self.form, talk.entries, self.agent, talk.system)
             for call, text in talk.told:
                 self.world.told(call, model.id, exchange, text)
             for call, text, behind in talk.held():
@@ -246,6 +257,7 @@ class Host:
             host=self.connection,
             line="" if self.servers.has_no_sessions else self.connection,
             said=(call.name, dumped(dict(call.arguments)).decode()),
+            meaning=(*self._meant.get(call.id, ("", call.name)), dumped(dict(call.arguments)).decode()),
             asked_ns=self.world.now,
             names_id=habits.names_calls,
             by_id=self.by_id,
@@ -312,7 +324,10 @@ class Host:
             yield MS
             return words
         told = yield from self._sent(asked, call, text)
-        self.world.made[asked].brought = told
+        made = self.world.made[asked]
+        if not made.given_up_ns and (words := self.habits.reword(told)) != told:
+            made.is_reworded, told = True, words
+        made.brought = told
         return self.impatience.tells(said, told)
 
     def _sent(self, asked: Asked, call: Call, text: str) -> Generator[int, None, str]:
@@ -339,7 +354,7 @@ class Host:
             yield self.wait(10, 500)
             if self.servers.taps[server] is tap:
                 del self.servers.taps[server]
-            self.servers.open(server, self.connection)
+            self.servers.open(server, self.connection, self.client)
             tap = self.servers.taps[server]
             identity, seq = tap.call(tool, arguments, self.connection, meta)
             self.world.carried(asked, (tap.id, seq))
@@ -442,14 +457,15 @@ class Host:
             tap = self.servers.taps[server]
             if self.chance.random() < 0.3:
                 tap.frame("in", {"method": "notifications/tools/list_changed"}, self.connection)
-                tap.start([schema_of(server, each) for each in TOOLS[server]], "some-host", self.connection)
+                tap.start([schema_of(server, each) for each in TOOLS[server]], self.client, self.connection)
             arguments: dict[str, JSON] = {"id": self.chance.randrange(60)} if tool == "status" else {}
+            self.world.unasked.add((server, tool))
             identity, _ = tap.call(tool, arguments, self.connection)
             yield self.wait(1, 30)
             tap.result(identity, f"beat {self.chance.randrange(1 << 20)}", connection=self.connection)
 
 
-def _late(world: World) -> Generator[int]:
+def late_answers(world: World) -> Generator[int]:
     """Answers that come after nobody waits for them any more."""
     for _ in range(2000):
         yield 50 * MS
@@ -457,43 +473,3 @@ def _late(world: World) -> Generator[int]:
             world.later.remove(each)
             _, tap, identity, text, connection = each
             tap.result(identity, text, connection=connection)
-
-
-def play(seed: int, name: str, *, are_patient: bool = False) -> World:
-    """A host of a form, or two on the same servers, with one or several conversations at once, and clocks that may be wrong.
-
-    Args:
-        seed: What decides.
-        name: The form.
-        are_patient: None of them goes on by itself.
-    """
-    chance = random.Random(f"{seed} {name}")  # noqa: S311 - the same each time
-    world = World()
-    off = chance.choice([0, 0, 0, 5, 400, -700, 3_600_000])
-    servers = Servers(world, chance, off, chance.choice([0, 0, 0, 20, -40]), chance.random() < 0.2)
-    own = [impatience(seed, name, number, is_patient=are_patient) for number in (1, 2)]
-    hosts = [Host(chance, name, servers, own[0])]
-    if chance.random() < 0.2:
-        hosts.append(Host(chance, chance.choice(NAMES), servers, own[1], 2))
-    alike = seed if chance.random() < 0.15 else 0
-    talks: list[Generator[int]] = [
-        _only(host.talk(chance.randint(2, 6), number=alike))
-        for host in hosts
-        for _ in range(chance.choice([1, 1, 2, 3]))
-    ]
-    if chance.random() < 0.3:
-        for host in hosts:  # nobody could tell a call that waits for ever from one that no model asked for
-            host.leaves = 0
-        talks.append(hosts[0].beat(8))
-    world.run(*talks, _late(world))
-    if chance.random() < 0.1:
-        knows = any(
-            host.habits.send is with_defaults for host in hosts
-        )  # defaults, from a list that stands at the beginning
-        taps = [hosts[0].model, *(() if knows else servers.taps.values())]
-        world.start_later(chance.choice(taps), chance.randrange(world.now // 2))
-    return world
-
-
-def _only(talk: Generator[int, None, str]) -> Generator[int]:
-    yield from talk

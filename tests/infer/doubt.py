@@ -20,6 +20,11 @@ Nobody can tell either
   came to both; nor of one of which its host tells words of its own where a result was due;
 - of a frame that was given up whether it is of the call that failed, if another waited for the same, and a frame for it came then.
 
+- of two calls of different hosts that ask one server for the same, are told the same, and of which one was sent while both were waited
+  for, which frame is whose;
+- of two that are alike and were waited for together, if the model is told words of the host's own where a result was due; nor of one
+  that is told such words, if its host may have kept the result of the same call before, or another host, or its own by itself, made it.
+
 In the second case nobody can tell either which words are told of which; nor where results have no ids, two calls of one answer and
 name are told different words, and neither was sent. All else is decided: by what came back, by the order that a host has shown, by time.
 """
@@ -49,8 +54,35 @@ def undecidable(world: World) -> set[Pair]:
         for call in (one, other)
     }
     open_ones |= {(kind, call) for call in tangled for kind in ("sent", "told")}
+    open_ones |= {("sent", call) for call in world.made if _is_anothers_as_well(world, call)}
+    open_ones |= {("sent", call) for call, made in world.made.items() if made.is_reworded and _may_be_kept(world, made)}
     given_up = {*_given_up(world), *((call, world.made[call].frames[-1]) for call in tried)}
     return {pair for pair in world.truth if (pair[0], pair[1]) in open_ones or pair[1:] in given_up}
+
+
+def _is_anothers_as_well(world: World, call: Asked) -> bool:
+    """Whether another host asked for the same, and was told the same, while this was waited for."""
+    made = world.made[call]
+    return not made.names_id and any(
+        other.host != made.host
+        and other.meaning == made.meaning
+        and (made.is_reworded or other.is_reworded or made.is_told_as(other))
+        and _within_both(made, other)
+        for other in (*world.made.values(), *world.unseen)
+    )
+
+
+def _may_be_kept(world: World, made: Made) -> bool:
+    """Whether a call that is told other words may not have been sent as a frame was that fits.
+
+    Its host may have kept the result, or another one sent the frame, or clocks are so far off that it is one of another call.
+    """
+    hosts = {other.host for other in (*world.made.values(), *world.unseen)}
+    is_repeated = any(
+        other.host == made.host and other.meaning == made.meaning and other.asked_ns < made.asked_ns
+        for other in world.made.values()
+    )
+    return is_repeated or len(hosts) > 1 or not world.is_one_machine or made.meaning[:2] in world.unasked
 
 
 def _given_up(world: World) -> Iterator[tuple[Asked, tuple[str, object]]]:
@@ -107,10 +139,19 @@ def _kinds(world: World, one: Asked, other: Asked, showing: set[str], tried: set
         and (not (is_shown and a.told_ns) if is_one_answer else _overlap(a, b))
     ):
         yield "sent"
+    if (
+        is_alike
+        and are_sent
+        and (a.is_reworded or b.is_reworded)
+        and (not is_shown if is_one_answer else _overlap(a, b))
+    ):
+        yield from ("sent",) if a.by_id else ("sent", "told")
     if is_alike and bool(a.frames) != bool(b.frames) and a.is_told_as(b) and (is_one_answer or _within_both(a, b)):
         yield "sent"
     if not is_one_answer or a.by_id or a.is_told_as(b):
         return
+    if a.is_reworded or b.is_reworded:
+        yield "told"
     is_retried = any(each.tries or each.is_told_nothing for each in (a, b)) or any(
         call[:2] == one[:2] and world.made[call].said == a.said for call in tried
     )

@@ -177,6 +177,20 @@ TELLINGS: tuple[Callable[[str], str], ...] = (
     _said_shorter,
 )
 
+
+def _as_an_error(text: str) -> str:
+    """A bare number is no object: some hosts take that for an error of the server."""
+    return "Error: invalid tool response" if text.replace(".", "").isdigit() else text
+
+
+REWORDINGS: tuple[Callable[[str], str], ...] = (
+    lambda _: "OK",
+    lambda text: text if len(text) <= 18 else f"{text[:18]}…",
+    _as_an_error,
+    lambda text: f"The tool answered in {len(text.split())} words.",
+)
+"""How some hosts say less than what came, or something else."""
+
 DENIALS = (
     "The user denied this operation.",
     "The user doesn't want to proceed with this tool use. The tool use was rejected.",
@@ -205,6 +219,7 @@ class Habits:
         forgets: How likely it is to drop old messages from a request.
         thinks: The model thinks.
         denial: What it tells of a call that a person rejected.
+        reword: What it tells in place of what it would tell.
     """
 
     name: Callable[[str, str], str]
@@ -218,6 +233,7 @@ class Habits:
     forgets: float
     thinks: bool
     denial: str
+    reword: Callable[[str], str] = _same
 
 
 def habits(chance: random.Random, *, is_native: bool, with_ids: bool) -> Habits:

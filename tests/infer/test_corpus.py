@@ -1,4 +1,4 @@
-"""What is inferred of tapped hosts, against a corpus whose truth is known: no wrong link, at least 99 % of the right ones.
+"""What is inferred of tapped hosts, against a corpus whose truth is known: no wrong link, at least 98 % of the right ones.
 
 A larger run, of seeds that nothing was made by: `python -m tests.infer.test_corpus FIRST LAST`.
 """
@@ -11,13 +11,12 @@ from dataclasses import astuple, dataclass
 
 import pytest
 
-from tests.infer.corpus import play
 from tests.infer.doubt import undecidable
 from tests.infer.forms import NAMES
+from tests.infer.plays import KINDS, Kind, play
 from tests.infer.world import found_in
 
-SEEDS = range(8)
-HARD = [
+HARD: list[tuple[int, str]] = [
     (12006, "json"),
     (13026, "gemini"),
     (13026, "older cherry"),
@@ -26,7 +25,7 @@ HARD = [
     (17020, "older cherry"),
 ]
 """Worlds of patient hosts in which something was found once that is not so."""
-HASTY = [
+HASTY: list[tuple[int, str]] = [
     (3, "anthropic"),
     (4, "anthropic"),
     (9, "gemini-cli"),
@@ -46,8 +45,8 @@ HASTY = [
     (80046, "openai"),
 ]
 """The same of hosts that send again on a connection that holds, and answer by themselves."""
-LEAST = {"older cherry": 0.98}
-"""Of the links of a form; 99 % of all others. Here nothing tells whose a result is: one hard world of so few weighs much."""
+LEAST: dict[Kind, float] = {"usual": 0.98, "patient": 0.98, "reworded": 0.98, "shared": 0.97}
+"""Of the links that the wires decide, by the kind of world."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,9 @@ class Count:
         return Count(*(one + more for one, more in pairs))
 
 
-def counted(seed: int, name: str, *, are_patient: bool = False) -> Count:
+def counted(seed: int, name: str, kind: Kind = "usual") -> Count:
     """What was found in a form's world."""
-    world = play(seed, name, are_patient=are_patient)
+    world = play(seed, name, kind)
     found, doubtful = found_in(world.story(), world.words), undecidable(world)
     there = world.truth - doubtful
     return Count(len(there), len(found & there), len(found - world.truth), len(doubtful), len(found & doubtful))
@@ -87,20 +86,20 @@ def total(counts: Iterable[Count]) -> Count:
     return sum(counts, Count())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_link_of_a_form_is_wrong_and_hardly_one_is_missing(name: str) -> None:
-    count = total(counted(seed, name) for seed in SEEDS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 12), marks=pytest.mark.exhaustive)], ids=str)
+def test_no_link_is_wrong_and_hardly_one_is_missing(seeds: range, kind: Kind) -> None:
+    count = total(counted(seed, name, kind) for seed in seeds for name in NAMES)
     assert count.wrong == 0
-    assert count.found >= LEAST.get(name, 0.99) * count.links, (
-        f"{count.links - count.found} of {count.links} are missing"
-    )
+    assert count.found >= LEAST[kind] * count.links, f"{count.links - count.found} of {count.links} are missing"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("seed", "name", "are_patient"), [(*each, True) for each in HARD] + [(*each, False) for each in HASTY]
+    ("seed", "name", "is_patient"), [(*each, True) for each in HARD] + [(*each, False) for each in HASTY]
 )
-def test_in_a_world_where_a_link_was_wrong_once_none_is(seed: int, name: str, *, are_patient: bool) -> None:
-    count = counted(seed, name, are_patient=are_patient)
+def test_in_a_world_where_a_link_was_wrong_once_none_is(seed: int, name: str, *, is_patient: bool) -> None:
+    count = counted(seed, name, "patient" if is_patient else "usual")
     assert count.found
     assert count.wrong == 0
 
@@ -115,13 +114,14 @@ def test_where_no_times_are_told_nothing_is_found_that_is_not_found_with_them(na
 
 
 def main() -> None:
-    """Print a form a line."""
+    """Print a line for each form and kind of world."""
     seeds = range(int(sys.argv[1]), int(sys.argv[2]))
-    counts = {name: total(counted(seed, name) for seed in seeds) for name in NAMES}
     print(f"{'form':18}{'links':>9}{'found':>9}{'wrong':>7}{'undecidable':>13}{'of these linked':>17}")
-    for name, each in {**counts, "all": total(counts.values())}.items():
-        share = each.found / each.links
-        print(f"{name:18}{each.links:9,}{share:9.2%}{each.wrong:7}{each.open:13,}{each.risked:17,}")
+    for kind in KINDS:
+        counts = {name: total(counted(seed, name, kind) for seed in seeds) for name in NAMES}
+        for name, each in (*counts.items(), (kind, total(counts.values()))):
+            share = each.found / max(each.links, 1)
+            print(f"{name:18}{each.links:9,}{share:9.2%}{each.wrong:7}{each.open:13,}{each.risked:17,}")
 
 
 if __name__ == "__main__":

@@ -110,22 +110,6 @@ def test_nor_are_they_where_each_is_of_a_conversation_of_its_own(model: tuple[in
     assert sent <= there
 
 
-@pytest.mark.parametrize("form", ["openai", "ollama", "cline"])
-@pytest.mark.parametrize(("model", "jobs"), [((0, 8), (0, 8)), ((2, 8), (0, 8))])
-def test_calls_and_frames_that_are_known_from_the_first_on_are_counted_from_there(
-    form: str, model: tuple[int, int], jobs: tuple[int, int]
-) -> None:
-    sent, there = Polling(form, RUNNING).between(model, jobs)
-    assert len(sent) == model[1] - model[0]
-    assert sent <= there
-
-
-def test_what_stands_beside_others_is_counted_from_them() -> None:
-    sent, there = Polling("openai", PAIRS, are_apart=True).between((1, 8), (0, 7))
-    assert len(sent) == 4
-    assert sent <= there
-
-
 @pytest.mark.parametrize("form", ["openai", "ollama"])
 @pytest.mark.parametrize("off", [-2500, -1500, 1500, 2500])
 @pytest.mark.parametrize("texts", [RUNNING, TURNS, PAIRS])
@@ -143,8 +127,3 @@ def test_where_it_is_not_all_are(texts: Sequence[str]) -> None:
     world.forget_the_beginning()
     sent, there = world.found(is_timed=True)
     assert sent == there
-
-
-def test_of_frames_that_came_in_another_order_than_their_calls_none_is_joined() -> None:
-    sent, _ = Polling("openai", TURNS[:3]).between((0, 2), (1, 3))
-    assert not sent

@@ -13,6 +13,7 @@ from tui_host.capture.record import Record
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 from tui_host.infer.live_story import JOIN_SECONDS, TAPS_SECONDS, Following, Piece
+from tui_host.infer.stories import Stories
 from tui_host.settings.paths import DATABASE
 
 
@@ -33,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def followed(store: Store) -> Following:
-    return Following(store, store.sessions.list()[0].id)
+    return Following(store, Stories(store).listed()[0][0].id)
 
 
 def taken(following: Following) -> list[Piece]:
@@ -64,15 +65,15 @@ def test_a_screen_that_stood_still_for_long_does_not_wait_longer_for_what_is_joi
     following.read(1)
     pieces = taken(following)
     assert calls(pieces) == 1
-    assert pieces[-1].told.is_whole
+    assert pieces[-1].state.is_whole
 
 
 def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, following, read = Clock(monkeypatch), followed(store), store.records
 
-    def breaks_off(*, capture: str, after: int, limit: int | None = None) -> Iterator[Record]:
-        if limit is not None:  # that is for the taps' names
-            yield from read(capture=capture, after=after, limit=limit)
+    def breaks_off(*, capture: str, after: int, until_seq: int | None = None) -> Iterator[Record]:
+        if until_seq is not None:  # that is for the taps' names
+            yield from read(capture=capture, after=after, until_seq=until_seq)
             return
         yield next(iter(read(capture=capture, after=after)))
         raise StoreError("the database cannot be read", str(store.path), "start again")
@@ -87,5 +88,5 @@ def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monke
     following.read(1)
     pieces = taken(following)
     assert calls(pieces) == 1
-    assert pieces[-1].told.is_whole
-    assert pieces[-1].told.turns == 1
+    assert pieces[-1].state.is_whole
+    assert pieces[-1].state.turns == 1

@@ -16,9 +16,9 @@ from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import CallItem, Conversation, NoteItem
 from tui_host.cli.session_list import listing
 from tui_host.infer.live_story import Following
+from tui_host.infer.stories import Stories
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import Telling
-from tui_host.infer.taps.stories import story_with
 from tui_host.infer.whole_story import Whole
 
 
@@ -26,12 +26,9 @@ from tui_host.infer.whole_story import Whole
     ("client", "offered", "calls", "hosts"),
     [
         ("claude-code", (), 0, ["the OpenAI SDK for Python", "Claude Code"]),
-        ("claude-code", ("math__add",), 0, ["the OpenAI SDK for Python", "Claude Code"]),
-        ("claude-code", (), 1, ["Claude Code"]),
-        ("claude-code", (), 2, ["the OpenAI SDK for Python", "Claude Code"]),  # one more than was asked for
-        ("@librechat/api-client", (), 0, ["the OpenAI SDK for Python", "LibreChat"]),
-        ("@librechat/api-client", ("math__add",), 0, ["LibreChat"]),
-        ("@librechat/api-client", (), 1, ["LibreChat"]),
+        ("claude-code", ("math__add",), 1, ["the OpenAI SDK for Python", "Claude Code"]),
+        ("@librechat/api-client", (), 0, ["LibreChat"]),
+        ("@librechat/api-client", ("math__add",), 1, ["LibreChat"]),
     ],
 )
 def test_a_model_is_not_said_to_be_asked_by_the_host_of_a_server_where_nothing_shows_that(
@@ -56,10 +53,11 @@ def test_a_model_is_not_said_to_be_asked_by_the_host_of_a_server_where_nothing_s
     assert all(tap.kept.recording.close() for tap in (model, math))
     opened = Store.open(tmp_path / "data" / "tui-host.db")
     (listed,) = listing(opened)
+    assert listed.story is not None
     following = Following(opened, listed.info.id)
     following.read(60)
-    told, whole = following.pieces[-1].told, Whole(opened, story_with(opened, listed.info.id, {}))
-    assert (listed.hosts, told.hosts) == (hosts, hosts)
+    told, whole = following.pieces[-1].state, Whole(opened, listed.story)
+    assert (listed.story.hosts, told.hosts, Stories(opened).get(listed.info.id)) == (hosts, hosts, listed.story)
     assert listed.info.title == whole.info.title == told.title
     opened.close()
 
@@ -150,17 +148,10 @@ def test_a_followed_chat_says_whose_its_first_turns_are_once_another_host_asks(a
 
 
 def test_a_note_has_the_name_by_which_a_host_is_known_later() -> None:
-    world, form, call = World(), FORMS["openai"], Call("c1", "math__add", {"a": 1, "b": 2})
-    model, math, other, story, chat = (
-        world.model(),
-        world.server("math"),
-        world.server("other"),
-        Story(),
-        Conversation(),
-    )
-    math.start(["add"], "claude-code")
-    other.start(["look"], "zed")
-    list(model.answer(form, model.ask(form, [User("go")], SDK), Answer("", [call])))
+    world, form, story, chat = World(), FORMS["openai"], Story(), Conversation()
+    model, math, other = world.model(), world.server("math"), world.server("other")
+    other.start(["look"], "mcp")
+    list(model.answer(form, model.ask(form, [User("go")], SDK), Answer("Gone.")))
     telling, fed = Telling(story, chat), 0
 
     def notes() -> list[str]:
@@ -172,9 +163,7 @@ def test_a_note_has_the_name_by_which_a_host_is_known_later() -> None:
         return [item.what for item in chat.items if isinstance(item, NoteItem)]
 
     assert notes() == ["the OpenAI SDK for Python asks:"]
-    math.result(math.call("add", call.arguments)[0], "3")
-    list(
-        model.answer(form, model.ask(form, [User("go"), Answer("", [call]), Results([(call, "3")])], SDK), Answer("3"))
-    )
-    assert notes() == ["Claude Code asks:"]
-    assert story.hosts == ["Claude Code", "Zed"]
+    math.start(["add"], "@librechat/api-client")
+    list(model.answer(form, model.ask(form, [User("and now?")], SDK), Answer("3")))
+    assert notes() == ["LibreChat asks:"]
+    assert story.hosts == ["LibreChat"]

@@ -36,6 +36,7 @@ def found(form: str, size: int) -> tuple[set[Pair], int]:
     return links, taken
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("form", "per_call"), [("hermes", 0), ("ollama", 0), ("cherry", 0), ("openai", 2)])
 def test_of_four_times_the_alike_calls_each_is_held_against_each_frame_and_against_nothing_else(
     form: str, per_call: int
@@ -57,6 +58,7 @@ def told(size: int) -> tuple[int, int]:
     return sum(item.result.endswith(f" {item.tool}".replace("add", "c")) for item in items), taken
 
 
+@pytest.mark.exhaustive
 def test_of_four_times_the_calls_that_a_request_repeats_four_times_as_much_is_done() -> None:
     (few, taken), (many, more) = told(2 * MOST_CALLS), told(8 * MOST_CALLS)
     assert (few, many) == (2 * MOST_CALLS, 8 * MOST_CALLS)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +11,10 @@ from tests.infer.forms import FORMS, Answer, User, dumped
 from tests.infer.world import ModelTap, World
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store.imported_records import Intake
-from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
-from tui_host.infer.taps.about import Looking
+from tui_host.infer.asking.model_exchange import asking_of
+from tui_host.infer.asking.question import FirstQuestion
+from tui_host.infer.asking.request_reader import Hearing
 
 SECRET = "wonderful-" * 4
 REMINDER = "<system-reminder>\nToday is Sunday.\n</system-reminder>"
@@ -52,6 +50,16 @@ def asking(*asked: Asked, chunks: int = 1) -> World:
     return world
 
 
+def question_in(world: World, redactor: Redactor) -> str:
+    """The question that a world's requests are called by."""
+    question, hearing = FirstQuestion(), Hearing()
+    for _, record in world.records:
+        asking = asking_of(record, record.time_ns, hearing) if record.draft.kind == "request" else None
+        if asking is not None:
+            question.hear(asking, redactor.text)
+    return question.words
+
+
 TITLE = Asked(["Name this conversation in a few words."], tools=False)
 
 
@@ -77,31 +85,18 @@ TITLE = Asked(["Name this conversation in a few words."], tools=False)
 def test_a_story_is_called_by_what_a_person_asked_first_where_tools_were_told_of(
     asked: Sequence[Asked], question: str
 ) -> None:
-    looking = Looking()
-    looking.feed((record for _, record in asking(*asked).records), Redactor([("KEY", SECRET)]).text)
-    assert looking.about.question == question
+    assert question_in(asking(*asked), Redactor([("KEY", SECRET)])) == question
 
 
 def test_where_a_tool_protocol_of_plain_text_is_taught_tools_are_told_of() -> None:
     world, form = asking(TITLE), FORMS["cline"]
     ModelTap(world, "other").ask(form, [User("What is 6 × 5?")])
-    looking = Looking()
-    looking.feed(record for _, record in world.records)
-    assert looking.about.question == "What is 6 × 5?"
+    assert question_in(world, Redactor()) == "What is 6 × 5?"
 
 
 @pytest.mark.parametrize(
     ("before", "question"), [(3, "What is 6 × 5?"), (20, "Name this conversation in a few words.")]
 )
-def test_a_question_behind_long_answers_is_found_among_the_first_requests(
-    tmp_path: Path, before: int, question: str
-) -> None:
-    store = Store.open(tmp_path / "kept.db")
-    intake = Intake(store, "tap", Redactor(), time.time_ns())
-    for _, record in asking(*[TITLE] * before, Asked(["What is 6 × 5?"]), Asked(["And then?"]), chunks=40).records:
-        intake.add(record)
-    intake.close()
-    store.redactor = Redactor([("KEY", SECRET)])
-    looking = Looking("tap")
-    assert [looking.look(store).question for _ in range(2)] == [question] * 2
-    store.close()
+def test_a_question_is_looked_for_among_the_first_requests(before: int, question: str) -> None:
+    world = asking(*[TITLE] * before, Asked(["What is 6 × 5?"]), Asked(["And then?"]))
+    assert question_in(world, Redactor()) == question

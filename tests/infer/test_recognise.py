@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from tests.infer.forms import FORMS, User
-from tests.infer.world import World
-from tui_host.capture.record import Draft, Head
-from tui_host.capture.session_summary import SessionInfo
 from tui_host.infer.asking.host_names import host_asking, host_named, model_asked
-from tui_host.infer.asking.speakers import Own, Speaking, hosts_of, in_words, models_of, own_hosts
-from tui_host.infer.taps.about import About, about
-from tui_host.infer.taps.together import together
+from tui_host.infer.asking.speakers import Own, Speaking, hosts_of, in_words, own_hosts
 
-SECOND = 1_000_000_000
 BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
 
 
@@ -88,9 +80,7 @@ def test_a_host_is_named_by_what_it_sends_to_its_model(agent: str, system: str, 
     ],
 )
 def test_a_host_is_named_by_what_it_asks_in_the_users_place(opening: str, named: str) -> None:
-    world = World()
-    world.model().ask(FORMS["openai"], [User(opening)], "Python/3.12 aiohttp/3.14.5", system="")
-    assert about(record for _, record in world.records).hosts == [named]
+    assert host_asking([("User-Agent", "Python/3.12 aiohttp/3.14.5")], "", opening) == named
 
 
 @pytest.mark.parametrize(
@@ -126,102 +116,6 @@ def test_a_model_is_named_in_the_body_or_in_the_path() -> None:
     assert model_asked("https://x/v1/chat/completions", b"not JSON") == ""
 
 
-def tap(name: str, began: int, ended: int, *, live: bool = False) -> SessionInfo:
-    return SessionInfo(
-        id=name,
-        title=name,
-        created_ns=began * SECOND,
-        updated_ns=ended * SECOND,
-        turns=0,
-        source="tap",
-        live=live,
-        model="",
-        protocol="",
-    )
-
-
-def test_taps_of_the_same_time_tell_one_story_but_not_those_of_different_hosts() -> None:
-    taps = [
-        tap("llm", 0, 50, live=True),
-        tap("math", 10, 40),
-        tap("of claude", 20, 30),
-        tap("of cline", 20, 30),
-        tap("later", 300, 400),
-    ]
-    hosts = {"of claude": "Claude Desktop", "of cline": "Cline", "llm": "Cline", "math": "Cline"}
-    told = together(taps, 200 * SECOND, lambda each: About(clients=[hosts.get(each.id, "")]))
-    assert [[each.id for each in story] for story in told] == [["later"], ["llm", "math", "of cline"], ["of claude"]]
-
-
-def test_what_may_be_of_either_of_two_hosts_does_not_make_one_story_of_them() -> None:
-    taps = [tap(name, 0, 50, live=True) for name in ("cherry", "cline", "idle", "its server")]
-    protocols = {"cherry": "cherry", "cline": "cline"}
-    told = together(
-        taps,
-        50 * SECOND,
-        lambda each: About(kind="llm", spoken=[Speaking(protocol=protocols.get(each.id, ""))]),
-        lambda each, stories: [of[0].id for of in stories].index("cherry") if each.id == "its server" else None,
-    )
-    assert {tuple(each.id for each in story) for story in told} == {("cherry", "its server"), ("cline",), ("idle",)}
-
-
-def test_calls_that_a_person_makes_are_no_story_of_whoever_asks_a_model_meanwhile() -> None:
-    abouts = {
-        "llm": About(kind="llm", spoken=[Speaking(host="the OpenAI SDK for Python")]),
-        "math": About(kind="stdio", clients=["mcp"]),
-        "by hand": About(kind="stdio", clients=["inspector-cli"]),
-        "idle": About(),
-        "of both": About(kind="http", clients=["mcp", "inspector-client"]),
-    }
-
-    def told(*names: str) -> set[tuple[str, ...]]:
-        taps = [tap(name, 0, 50, live=True) for name in names]
-        return {tuple(each.id for each in story) for story in together(taps, 50 * SECOND, lambda each: abouts[each.id])}
-
-    assert told("llm", "math", "by hand") == {("llm", "math"), ("by hand",)}
-    assert told("idle", "math") == {("idle", "math")}
-    assert told("by hand", "of both") == {("by hand", "of both")}
-
-
-def offering(*offered: str) -> About:
-    return About(kind="llm", clients=["the OpenAI SDK for Python"], offered=offered)
-
-
-def serving(server: str, *tools: str) -> About:
-    return About(kind="stdio", clients=["the MCP SDK for Python"], tools=frozenset((server, tool) for tool in tools))
-
-
-@pytest.mark.parametrize(
-    ("of_second", "of_later", "stories"),
-    [
-        (offering("search"), offering(), {("first", "math", "of math"), ("second", "docs")}),
-        (offering("search", "add"), offering(), {("first", "second", "math", "docs", "later", "of math")}),
-        (offering("look_up"), offering(), {("first", "second", "math", "docs", "later", "of math")}),
-        (offering("search"), offering("search"), {("first", "math", "of math"), ("second", "docs", "later")}),
-    ],
-)
-def test_agents_that_do_not_say_who_they_are_are_two_where_each_offers_its_model_tools_of_servers_of_its_own(
-    of_second: About, of_later: About, stories: set[tuple[str, ...]]
-) -> None:
-    abouts = {
-        "first": offering("math__add"),
-        "second": of_second,
-        "math": serving("math", "add", "divide"),
-        "docs": serving("docs", "search"),
-        "later": of_later,
-        "of math": About(kind="llm"),
-    }
-    taps = [tap(name, began, 90, live=True) for began, name in enumerate(abouts)]
-    owned = {"of math": "first"}
-
-    def owner(each: SessionInfo, fitting: Sequence[Sequence[SessionInfo]]) -> int | None:
-        firsts = [story[0].id for story in fitting]
-        return firsts.index(owned[each.id]) if owned.get(each.id) in firsts else None
-
-    told = together(taps, 90 * SECOND, lambda each: abouts[each.id], owner)
-    assert {tuple(each.id for each in story) for story in told} - {("later",)} == stories
-
-
 SDK = Speaking(host="the OpenAI SDK for Python", agent=("OpenAI/Python 2.20", ""))
 
 
@@ -247,25 +141,22 @@ def test_what_hosts_are_made_with_is_named_where_it_may_not_be_of_one_that_is(
 
 
 @pytest.mark.parametrize(
-    ("spoken", "carried", "offered", "own"),
+    ("spoken", "clients", "own"),
     [
-        ([SDK], [], [], ""),
-        ([SDK], ["claude-code"], [], "Claude Code"),
-        ([SDK], ["claude-code", "zed"], [], ""),
-        ([SDK], [], ["claude-code"], ""),
-        ([SDK], [], ["librechat"], ""),
-        ([SDK], [], ["@librechat/api-client"], "LibreChat"),
-        ([SDK], ["zed"], ["@librechat/api-client"], "Zed"),
-        ([SDK], ["mcp-inspector"], [], ""),
-        ([replace(SDK, host="Aider"), SDK], ["zed"], [], ""),
-        ([SDK, Speaking(host="Zed", agent=("Zed/1", ""))], ["zed"], [], ""),
+        ([SDK], [], ""),
+        ([SDK], ["mcp"], ""),
+        ([SDK], ["claude-code"], ""),  # which names itself to its models
+        ([SDK], ["@librechat/api-client", "mcp"], "LibreChat"),
+        ([SDK], ["zed"], ""),
+        ([SDK], ["goose", "@librechat/api-client"], ""),
+        ([SDK], ["mcp-inspector"], ""),
+        ([replace(SDK, host="Aider"), SDK], ["goose"], ""),
     ],
 )
-def test_who_asks_without_a_name_is_the_host_whose_client_carried_its_calls_or_that_never_says_one(
-    spoken: list[Speaking], carried: list[str], offered: list[str], own: str
+def test_who_asks_without_a_name_is_the_one_host_that_never_says_one_to_its_models(
+    spoken: list[Speaking], clients: list[str], own: str
 ) -> None:
-    by_call, by_tools = ([(SDK.agent, client) for client in clients] for clients in (carried, offered))
-    assert own_hosts(spoken, {*carried, *offered}, by_call, by_tools) == ({SDK.agent: own} if own else {})
+    assert own_hosts(spoken, clients) == ({SDK.agent: own} if own else {})
 
 
 @pytest.mark.parametrize(
@@ -274,21 +165,3 @@ def test_who_asks_without_a_name_is_the_host_whose_client_carried_its_calls_or_t
 )
 def test_many_hosts_are_not_all_named(hosts: list[str], words: str) -> None:
     assert in_words(hosts) == words
-
-
-def test_a_tap_is_known_by_its_first_chat_request_however_much_else_was_asked_before() -> None:
-    world = World()
-    model = world.model()
-    for number in range(40):
-        head = Head(method="GET", url="https://api.example/v1/models")
-        model.keep(Draft(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head))
-    model.ask(FORMS["openai"], [User("hi")], "Cline/3")
-    known = about(record for _, record in world.records)
-    assert (known.kind, known.hosts, models_of(known.spoken)) == ("llm", ["Cline"], [("example", "gpt-x")])
-
-
-def test_a_server_is_known_by_its_tools_and_a_model_by_those_that_it_is_offered() -> None:
-    world = World()
-    world.server("math").start(["add", "divide", "multiply"], "mcp")
-    known = about(record for _, record in world.records)
-    assert (known.hosts, known.tools) == (["the MCP SDK for Python"], {("math", "add"), ("math", "divide")})

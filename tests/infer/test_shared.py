@@ -122,16 +122,16 @@ def test_nor_is_it_of_somebody_whose_client_has_the_same_name(name: str, agent: 
     assert scene.sent() == links
 
 
-def test_of_two_that_bring_the_same_over_connections_of_one_name_neither_is_known_to_be_the_one() -> None:
+def test_of_two_that_bring_the_same_the_one_on_the_hosts_own_connection_is_its() -> None:
     scene = Shared("mcp", "mcp")
     first, frame = scene.asks("a1"), scene.runs("c1", "3")
     scene.told("3")
-    scene.asks("a2")
-    for connection in ("c2", "c1"):
-        scene.runs(connection, "3")
+    second = scene.asks("a2")
+    scene.runs("c2", "3")
+    later = scene.runs("c1", "3")
     scene.told("3")
     scene.asks("a3")
-    assert scene.sent() == {(first, frame)}
+    assert scene.sent() == {(first, frame), (second, later)}
 
 
 def test_what_nothing_else_brought_came_over_whatever_connection_it_was() -> None:
@@ -169,9 +169,9 @@ def test_a_host_may_open_a_connection_for_each_call_or_go_over_to_a_new_one() ->
     assert scene.sent() == links
 
 
-@pytest.mark.parametrize(("brought", "is_joined"), [(["4"], True), (["3"], False), (["3", "3"], True)])
+@pytest.mark.parametrize(("brought", "is_joined"), [(["4"], True), (["3"], False)])
 @pytest.mark.parametrize("name", ["mcp", "another"])
-def test_a_conversation_may_go_on_with_a_new_connection_which_something_new_or_a_second_call_shows(
+def test_a_conversation_may_go_on_with_a_new_connection_which_something_new_shows(
     name: str, brought: Sequence[str], *, is_joined: bool
 ) -> None:
     scene = Shared("mcp", "tester")
@@ -226,30 +226,42 @@ def test_a_person_who_tried_a_server_with_the_inspector_makes_nothing_doubtful()
     assert scene.sent() == {(first, frame)}
 
 
-DENIED = "The user rejected this tool call."
-
-
 @pytest.mark.parametrize(
-    ("brought", "is_error", "told", "other", "is_joined"),
-    [
-        ("overflow", True, "Error: overflow", DENIED, True),
-        (LONG, False, LONG, DENIED, True),
-        ("3", False, "3", DENIED, True),
-        ("overflow", True, "Error: overflow", "nein danke", False),
-        (LONG, False, LONG, "unchanged since the last call", False),
-        ("3", False, "3", "unchanged since the last call", False),
-        ("3", False, "3", "Tool execution timed out", False),
-    ],
+    "other",
+    ["The user rejected this tool call.", "nein danke", "unchanged since the last call", "Tool execution timed out"],
 )
-def test_of_calls_whose_arguments_are_alike_once_one_was_changed_the_one_that_is_told_it_has_the_frame_if_the_other_was_denied(
-    brought: str, told: str, other: str, *, is_error: bool, is_joined: bool
+@pytest.mark.parametrize(
+    ("brought", "is_error", "told"), [("overflow", True, "Error: overflow"), (LONG, False, LONG), ("3", False, "3")]
+)
+def test_a_frame_that_is_told_of_another_call_of_its_answer_is_not_of_the_one_that_it_says(
+    brought: str, told: str, other: str, *, is_error: bool
 ) -> None:
+    """A person changed the arguments of a call, so that they equal another's."""
     scene = Shared("host-a", "host-a")
     calls: Sequence[Call] = [Call(f"c{b}", "math__add", {"a": 1, "b": b}) for b in (3, 2)]
     exchange = scene.model.ask(OPENAI, scene.entries)
     list(scene.model.answer(OPENAI, exchange, Answer("", calls)))
-    frame = scene.runs("c1", brought, is_error=is_error)
+    scene.runs("c1", brought, is_error=is_error)
     scene.world.now += 100 * MS
     results = Results([(calls[0], told), (calls[1], other)])  # of the first its host may have known it before
     scene.model.ask(OPENAI, [*scene.entries, Answer("", calls), results])
-    assert scene.sent() == ({((scene.model.id, exchange, 0), frame)} if is_joined else set())
+    assert scene.sent() == set()
+
+
+@pytest.mark.parametrize(
+    ("is_shared", "is_repeated", "is_joined"), [(False, False, True), (True, False, False), (False, True, False)]
+)
+@pytest.mark.parametrize("words", ["OK", "add reported an error: invalid structuredContent"])
+def test_a_call_that_is_told_otherwise_has_the_only_frame_unless_another_host_or_a_cache_may_explain_it(
+    words: str, *, is_shared: bool, is_repeated: bool, is_joined: bool
+) -> None:
+    scene = Shared("host-a", "host-b")
+    if not is_shared:
+        scene.world.records = [each for each in scene.world.records if each[1].draft.connection != "c2"]
+    if is_repeated:
+        scene.asks("a1")
+        scene.told("3")
+    call, frame = scene.asks("a2"), scene.runs("c1", "30")
+    scene.told(words)
+    scene.asks("a3")
+    assert ((call, frame) in scene.sent()) == is_joined

@@ -10,8 +10,10 @@ from tests.infer.forms import FORMS, Answer, Results, User
 from tests.infer.scene import OPENAI, SUM, Scene, call
 from tests.infer.world import MS, World
 from tests.steps import steps
+from tui_host.chat.conversation import CallItem, Conversation
 from tui_host.errors import JSON
 from tui_host.infer.story import Story
+from tui_host.infer.story_chat import Telling
 
 
 @pytest.mark.parametrize(
@@ -189,15 +191,23 @@ def test_a_frame_that_either_of_two_conversations_may_have_asked_for_stands_in_n
     assert {record.draft.place.turn for record in frames[-4:]} == {None}
 
 
-def test_a_call_that_is_told_in_other_words_than_what_came_has_the_frame_that_may_be_its_own_as_doubtful() -> None:
+def test_a_call_that_is_told_otherwise_has_the_only_frame_that_is_left_and_says_so() -> None:
     scene = Scene()
     math = scene.server("math", "add")
     one = call("math__add")
     scene.asks("a sum", one)
     scene.runs(math, "add", "30")
     scene.goes_on("a sum", [one], [(one, "add reported an error: invalid structuredContent")])
-    (joined,) = scene.world.story().joined()
-    assert (joined.sent, [frame.tool for frame in joined.rivals]) == ((), ["add"])
+    story = scene.world.story()
+    (joined,) = story.joined()
+    assert ([frame.tool for frame in joined.sent], joined.is_told_otherwise) == (["add"], True)
+    told = [found.link.words for found in story.links() if found.link.relation == "told"]
+    assert told == ["told otherwise: add reported an error: invalid structuredContent"]
+    chat = Conversation()
+    Telling(story, chat).tell()
+    assert [item.words for item in chat.items if isinstance(item, CallItem)] == [
+        "approved by its host, not here · inferred · told otherwise"
+    ]
 
 
 def twice_at_once(size: int) -> int:

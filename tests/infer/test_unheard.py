@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infer.corpus import play
 from tests.infer.forms import NAMES
+from tests.infer.plays import play
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.infer.corpus import play
 from tests.infer.doubt import undecidable
 from tests.infer.forms import Answer, Call, Entry, Results, User
+from tests.infer.plays import play
 from tests.infer.scene import Scene, call
 from tests.infer.world import MS, Asked, Frame, ServerTap, found_in
 from tui_host.infer.clock_offsets import SECOND_NS, Cuts, Shift
@@ -85,7 +85,7 @@ def test_one_clock_that_is_cut_makes_no_other_inexact() -> None:
 def test_a_clock_is_cut_if_it_tells_whole_seconds_alone_and_not_once(told: Sequence[float], *, is_cut: bool) -> None:
     cuts = Cuts()
     for seconds in told:
-        cuts.hear("one", int(seconds * SECOND_NS))
+        cuts.add("one", int(seconds * SECOND_NS))
     assert (cuts.of("one"), cuts.of("other")) == (SECOND_NS if is_cut else 0, 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import random
 from collections.abc import Generator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -211,6 +212,8 @@ class Made:
         given_up_ns: When its host waited no longer for its last frame, 0 if an answer came.
         brought: What would be told of what came, if its host had not known that before.
         sent_at: When each of its frames was sent.
+        meaning: Server, tool and arguments, whatever its host calls them.
+        is_reworded: What is told of it is not what came.
     """
 
     host: str
@@ -236,6 +239,8 @@ class Made:
     given_up_ns: int = 0
     brought: str = ""
     sent_at: dict[Frame, int] = field(default_factory=dict[Frame, int])
+    meaning: tuple[str, str, str] = ("", "", "")
+    is_reworded: bool = False
 
     @property
     def until_ns(self) -> float:
@@ -265,6 +270,9 @@ class World:
         holding: The requests that tell each call, the first and those that hold what was said before, with the words, and the
             exchanges of the answers behind them.
         later: Answers that nobody waits for: when, where, and what.
+        is_one_machine: All taps run on one, whose clock they have.
+        unasked: Server and tool of the calls that hosts make by themselves.
+        unseen: Calls that were asked of a model behind no tap.
     """
 
     now: int = 0
@@ -277,6 +285,14 @@ class World:
         default_factory=list[tuple[int, ServerTap, int, str, str]]
     )
     taps: int = 0
+    is_one_machine: bool = False
+    unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    unseen: list[Made] = field(default_factory=list[Made])
+
+    def boot(self, chance: random.Random) -> int:
+        """A tap's monotonic clock when the world begins."""
+        boot = chance.randrange(1 << 40)
+        return 1 << 39 if self.is_one_machine else boot
 
     def model(self, **more: int) -> ModelTap:
         """A tap before a model."""
@@ -334,6 +350,7 @@ class World:
         unseen -= {(record.capture, record.seq) for _, record in seen}
         self.records = seen
         self.truth = {pair for pair in self.truth if pair[1][:2] not in unseen and pair[2] not in unseen}
+        self.unseen += [made for asked, made in self.made.items() if asked[:2] in unseen]
         self.made = {asked: made for asked, made in self.made.items() if asked[:2] not in unseen}
         for made in self.made.values():
             made.frames = [frame for frame in made.frames if frame not in unseen]

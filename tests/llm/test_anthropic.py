@@ -7,16 +7,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.llm.recorded.anthropic import STOP, began, call, closed, finished, more, named, opened, thought, words
-from tests.llm.recorded.asks import PIXEL, answered, user
-from tests.llm.recorded.case import TIME, WEATHER
+from tests.llm.recorded.anthropic import STOP, began, call, closed, finished, more, opened, thought, words
+from tests.llm.recorded.asks import answered, user
+from tests.llm.recorded.case import WEATHER
 from tests.llm.recorded.reading import MODEL, events_of, fold_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.anthropic.write import MOST_TOKENS, MOST_TOKENS_THINKING, Anthropic
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.events import CallsLeftOut, PartEnded, Stopped
-from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.events import PartEnded
+from tui_host.llm.messages import Ask, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
 
@@ -160,21 +159,6 @@ def test_ids_of_other_vendors_are_made_fit() -> None:
     assert [block["tool_use_id"] for block in answers] == ids
 
 
-def test_images_that_this_api_does_not_take_are_told_of() -> None:
-    content = blocks(
-        Message(
-            role="user",
-            parts=(Image(media_type="image/svg+xml", data=PIXEL), Image(media_type="image/webp", data=PIXEL)),
-        )
-    )[0]
-
-    assert content[0] == {
-        "type": "text",
-        "text": "(an image of the type image/svg+xml, which this model's API does not take)",
-    }
-    assert content[1]["source"] == {"type": "base64", "media_type": "image/webp", "data": PIXEL}
-
-
 @pytest.mark.parametrize("root", ["oneOf", "allOf", "anyOf"])
 def test_schemas_are_sent_untouched_but_for_what_is_refused_at_the_root(root: str) -> None:
     inner: JSON = {"type": "object", "properties": {"a": {root: [{"type": "string"}]}}}
@@ -254,12 +238,6 @@ def test_a_refusal_says_what_for() -> None:
     assert (fold.stop, fold.vendor_stop) == ("refused", "refusal: bio, no recipes")
 
 
-def test_what_comes_after_the_end_is_not_read() -> None:
-    body = began() + words() + finished("end_turn") + STOP
-
-    assert events_of("anthropic", [body + words(1) + STOP]) == events_of("anthropic", [body])
-
-
 def test_counts_that_are_told_again_replace_and_those_that_are_not_stay() -> None:
     body = b"".join(
         (
@@ -274,45 +252,6 @@ def test_counts_that_are_told_again_replace_and_those_that_are_not_stay() -> Non
 
     assert (usage.input_total, usage.input_cached, usage.output_total) == (16, 4, 7)
     assert fold_of("anthropic", began({"input_tokens": 10, "output_tokens": 2})).usage.output_total is None
-
-
-def test_an_answer_that_is_cut_within_a_call_has_a_call_that_is_not_complete() -> None:
-    half = began() + call(0, "a", WEATHER) + call(1, "b", TIME, TIME[1][:9])
-    for body in (half + finished("max_tokens") + STOP, half):
-        first, second = fold_of("anthropic", body).calls
-        assert (first.complete, second.complete) == (True, False)
-
-
-def test_calls_beyond_the_limit_are_left_out_and_told_once() -> None:
-    body = b"".join(call(number, f"c{number}", WEATHER) for number in range(MOST_CALLS + 3))
-
-    found = events_of("anthropic", [body])
-
-    assert [type(event) for event in found].count(CallsLeftOut) == 1
-    fold = fold_of("anthropic", body)
-    assert (len(fold.calls), fold.has_calls_left_out) == (MOST_CALLS, True)
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        named({"type": "content_block_delta", "index": 0}),
-        named({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": 7}}),
-        named({"type": "content_block_start", "index": "x", "content_block": None}),
-        named({"type": "content_block_stop", "index": 9}),
-        named({"type": "message_start"}),
-        named({"type": "message_delta", "delta": None, "usage": 7}),
-        named({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "x"}}),
-        named({"type": "content_block_delta", "index": 8, "delta": {"type": ["text_delta"]}}),
-        b"data: 7\n\ndata: {\n\ndata: \xff\n\n",
-    ],
-)
-def test_what_is_odd_in_a_stream_does_not_end_it(odd: bytes) -> None:
-    body = began() + odd + words(5, "hello there") + finished("end_turn") + STOP
-
-    fold = fold_of("anthropic", body)
-
-    assert (fold.text, fold.stop) == ("hello there", "end")
 
 
 @pytest.mark.parametrize(
@@ -343,13 +282,3 @@ def test_a_limit_to_the_spending_does_not_pass() -> None:
 
     assert not error.passes
     assert "spending" in error.remedy
-
-
-def test_an_error_in_the_stream_keeps_what_came() -> None:
-    fault = named({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
-
-    found = events_of("anthropic", [began() + words(0, "so far") + fault])
-
-    assert isinstance(found[-1], Stopped)
-    fold = fold_of("anthropic", began() + words(0, "so far") + fault)
-    assert (fold.text, fold.stop, fold.failure) == ("so far", "failed", "Overloaded")

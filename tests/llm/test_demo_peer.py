@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import aclosing
 
 import anyio
 import pytest
-from anyio.streams.buffered import BufferedByteReceiveStream
 
+from tests.demo.running import model_at
 from tests.llm.peer import body_of, provider_at, recorder
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Recorder
@@ -31,17 +29,11 @@ TOOLS = tuple(
 )
 
 
-@asynccontextmanager
-async def demo_model() -> AsyncGenerator[str]:
-    """The address of a demo model without delays."""
-    command = [sys.executable, "-m", "tui_host.demo.model", "--pace", "0", "--lifeline"]
-    async with await anyio.open_process(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        with anyio.fail_after(20):
-            line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 4096)
-        yield json.loads(line)["dialects"]["openai"]
-        await process.stdin.aclose()
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The base URL of a demo model without delays."""
+    with model_at("--pace", "0") as (_, port):
+        yield f"http://127.0.0.1:{port}/v1"
 
 
 async def step(client: ModelClient, url: str, messages: list[Message], number: int) -> Fold:
@@ -69,13 +61,13 @@ def result_of(fold: Fold) -> list[ToolResult]:
     return found
 
 
-async def test_a_turn_of_several_steps_with_the_demo_model() -> None:
+async def test_a_turn_of_several_steps_with_the_demo_model(url: str) -> None:
     kept = recorder()
     client = ModelClient(kept, {})
     messages = [Message(role="user", parts=(Text(text="what is 6 × 5 + 7?"),), turn=1)]
     asked: list[str] = []
 
-    async with demo_model() as url:
+    async with aclosing(client):
         fold = await step(client, url, messages, 1)
         for number in range(1, 6):
             messages.append(fold.message(turn=1))
@@ -88,7 +80,6 @@ async def test_a_turn_of_several_steps_with_the_demo_model() -> None:
             messages += protocol("native").results(result_of(fold), turn=1)
             fold = await step(client, url, messages, number + 1)
         models = await client.list_models(provider_at(url))
-        await client.aclose()
 
     assert asked == ["math__multiply", "math__add"]
     assert "37" in fold.text
@@ -114,14 +105,15 @@ def body_of_exchange(kept: Recorder, number: int) -> bytes:
         ("html", 200, "HTML"),
     ],
 )
-async def test_errors_on_request_are_told_in_the_demo_model_s_own_words(kind: str, status: int, words: str) -> None:
+async def test_errors_on_request_are_told_in_the_demo_model_s_own_words(
+    url: str, kind: str, status: int, words: str
+) -> None:
     client = ModelClient(recorder(), {})
     messages = [Message(role="user", parts=(Text(text=f"error {kind}"),), turn=1)]
 
-    async with demo_model() as url:
+    async with aclosing(client):
         with pytest.raises(ModelError, match=words) as caught:
             await step(client, url, messages, 1)
-        await client.aclose()
 
     assert caught.value.status == status
     assert caught.value.exchange == "x1"

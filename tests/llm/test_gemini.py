@@ -9,13 +9,13 @@ import pytest
 
 from tests.llm.recorded.asks import answered, calls_of, user
 from tests.llm.recorded.case import TEXT, TIME, WEATHER, Case
-from tests.llm.recorded.gemini import LISTED, LISTS, SAID, SIGNATURES, call, chunk, part
+from tests.llm.recorded.gemini import LISTS, SAID, SIGNATURES, call, chunk, part
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, means, said
 from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.gemini.write import Gemini
-from tui_host.llm.events import CallArguments, CallsLeftOut, Stopped, Unreadable
+from tui_host.llm.events import CallArguments
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.model_request import join
 from tui_host.llm.tool_names import NameTable
@@ -251,24 +251,6 @@ def test_a_list_in_place_of_a_stream_says_the_same_however_it_is_cut(name: str) 
         assert events_of("gemini", [bytes([byte]) for byte in body]) == events_of("gemini", [body])
 
 
-def test_a_list_that_breaks_off_is_cut_and_keeps_what_came() -> None:
-    for size in range(1, len(LISTED) - 2, 5):
-        found = events_of("gemini", [LISTED[:size]])
-        assert isinstance(found[-1], Stopped)
-        assert found[-1].stop == ("tools" if size >= LISTED.rindex(b"\n]") else "cut")
-    broken = fold_of("gemini", LISTED[: LISTED.index(b"\n") + 9])
-    assert (broken.text, broken.unreadable) == (TEXT, 1)
-
-
-@pytest.mark.parametrize("body", [LISTED, b"\xef\xbb\xbf" + LISTED, b" " + LISTED])
-def test_in_a_list_too_each_call_points_at_its_bytes(body: bytes) -> None:
-    first, second = fold_of("gemini", body).calls
-
-    for found, mine in ((first, WEATHER), (second, TIME)):
-        ((start, end),) = found.spans
-        assert json.loads(body[start:end])["functionCall"]["name"] == mine[0]
-
-
 def test_arguments_are_the_model_s_own_bytes() -> None:
     odd = '{ "a" : 1.0,"b":[1e2, 12345678901234567890],"a":2 }'
     body = chunk(part("x"), call(("f", odd)), finish="STOP")
@@ -289,37 +271,6 @@ def test_arguments_of_other_types_are_taken_as_they_are(args: str, arguments: st
     assert (found.call.arguments, found.complete) == (arguments, True)
 
 
-def test_where_the_bytes_are_not_known_the_arguments_are_written_anew() -> None:
-    broken = chunk(call(WEATHER), call(("f", '{"x":"\xff"}')), finish="STOP").replace("\xff".encode(), b"\xff")
-
-    fold = fold_of("gemini", broken)
-
-    assert [one.call.arguments for one in fold.calls] == [WEATHER[1], '{"x":"\ufffd"}']
-    assert fold.unreadable == 1
-
-
-def test_an_event_of_several_lines_points_at_the_whole_of_it() -> None:
-    lines = b"data: " + chunk(call(WEATHER), call(TIME), finish="STOP")[6:].replace(b', "args"', b',\ndata: "args"')
-
-    first, second = fold_of("gemini", lines).calls
-
-    assert [one.call.arguments for one in (first, second)] == [WEATHER[1], TIME[1]]
-    assert first.spans == second.spans == ((0, len(lines) - 2),)
-
-
-def test_more_calls_than_are_taken_in_are_told_of_once() -> None:
-    found = events_of("gemini", [chunk(*[call(WEATHER)] * 131, finish="STOP")])
-
-    assert len([one for one in found if isinstance(one, CallsLeftOut)]) == 1
-    assert len(fold_of("gemini", chunk(*[call(WEATHER)] * 131, finish="STOP")).calls) == 128
-
-
-def test_a_call_cut_at_the_token_limit_is_not_complete() -> None:
-    (found,) = fold_of("gemini", chunk(call(WEATHER), finish="MAX_TOKENS")).calls
-
-    assert not found.complete
-
-
 def test_a_call_that_the_provider_could_not_read_is_told_in_its_words() -> None:
     told = fold_of("gemini", chunk(finish="MALFORMED_FUNCTION_CALL", finishMessage="print(now("))
     silent = fold_of("gemini", chunk(finish="UNEXPECTED_TOOL_CALL"))
@@ -333,14 +284,6 @@ def test_nothing_is_read_after_an_error() -> None:
     fold = fold_of("gemini", SAID + b'{"error":{"message":"it broke"}}\n\n' + chunk(part("more"), finish="STOP"))
 
     assert (fold.text, fold.failure, fold.stop) == (TEXT, "it broke", "failed")
-
-
-def test_what_cannot_be_read_does_not_end_the_stream() -> None:
-    found = events_of("gemini", [b"data: {\n\ndata: 7\n\n" + chunk(part("a"), "7", finish="STOP")])
-
-    assert len([one for one in found if isinstance(one, Unreadable)]) == 3
-    assert isinstance(found[-1], Stopped)
-    assert found[-1].stop == "end"
 
 
 # Refusals and models.

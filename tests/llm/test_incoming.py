@@ -9,7 +9,7 @@ import anyio.lowlevel
 import httpx
 import pytest
 
-from tui_host.llm.incoming_body import MOST_WAITING, Incoming
+from tui_host.llm.answer_stream import MOST_WAITING, Incoming
 
 
 async def body(*pieces: bytes, fault: Exception | None = None) -> AsyncIterator[bytes]:

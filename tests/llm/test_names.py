@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_host.llm.messages import ToolSpec
@@ -89,6 +89,7 @@ def test_the_nearest_names_are_offered_for_one_that_does_not_exist() -> None:
     assert nearest("zzzzzzzzzzzz", tools) == ()
 
 
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.text(max_size=50), st.text(max_size=140)), max_size=12))
 def test_every_name_is_fit_and_leads_back(tools: list[tuple[str, str]]) -> None:
     table = NameTable.make(tools)

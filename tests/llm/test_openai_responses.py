@@ -30,8 +30,8 @@ from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.openai_responses.write import OpenAIResponses
-from tui_host.llm.events import CallArguments, CallsLeftOut, CallStarted, Failed, Stopped
-from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from tui_host.llm.events import CallArguments
+from tui_host.llm.messages import Ask, Message, Part, Text, Thinking, ToolCall, ToolResult
 from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
 
@@ -208,18 +208,6 @@ def test_calls_of_other_vendors_keep_their_ids_and_their_arguments_to_the_byte()
     assert [one["output"] for one in told] == ["1\n2", "1\n2"]
 
 
-def test_images_of_results_stand_in_the_result() -> None:
-    image = Image(media_type="image/png", data="QUJD")
-    told = Message(role="tool", parts=(ToolResult(call=FOREIGN, content=(Text(text="see"), image)),))
-
-    found = items(assistant(FOREIGN), told)[1]
-
-    assert found["output"] == [
-        {"type": "input_text", "text": "see"},
-        {"type": "input_image", "image_url": "data:image/png;base64,QUJD", "detail": "auto"},
-    ]
-
-
 # Answers.
 
 
@@ -289,37 +277,6 @@ def test_parts_of_a_summary_are_paragraphs() -> None:
 
     assert fold_of(DIALECT, *streamed, over()).thinking == "One.\n\nTwo."
     assert fold_of(DIALECT, closed(0, whole), over()).thinking == "One.\n\nTwo."
-
-
-def test_what_comes_after_the_end_is_not_read() -> None:
-    found = events_of(DIALECT, [RECORDED.text.body, words(3), named("error", message="late"), b"data: [DONE]\n\n"])
-
-    assert isinstance(found[-1], Stopped)
-    assert found[-1].stop == "end"
-    assert not any(isinstance(one, Failed) for one in found)
-
-
-def test_an_error_is_told_once() -> None:
-    found = events_of(DIALECT, [RECORDED.ends["an error within"].body])
-
-    assert [one.message for one in found if isinstance(one, Failed)] == ["it broke"]
-
-
-def test_a_call_cut_at_the_token_limit_is_not_complete() -> None:
-    told: JSON = {"reason": "max_output_tokens"}
-    begun = opened(0, item(WEATHER, "a", "fc_1", is_done=False)) + b"".join(pieces(0, "fc_1", WEATHER[1][:5]))
-
-    (found,) = fold_of(DIALECT, BEGAN, begun, over("incomplete", incomplete_details=told)).calls
-
-    assert (found.call.arguments, found.complete) == (WEATHER[1][:5], False)
-
-
-def test_more_calls_than_are_taken_in_are_told_of_once() -> None:
-    body = BEGAN + b"".join(call(number, WEATHER, f"c{number}") for number in range(131)) + over()
-
-    assert len([one for one in events_of(DIALECT, [body]) if isinstance(one, CallsLeftOut)]) == 1
-    assert len(fold_of(DIALECT, body).calls) == 128
-    assert len({one.index for one in events_of(DIALECT, [body]) if isinstance(one, CallStarted)}) == 128
 
 
 @pytest.mark.parametrize(

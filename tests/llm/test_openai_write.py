@@ -11,7 +11,7 @@ from tests.llm.asking import TARGET
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.dialect_table import DIALECTS, dialect
-from tui_host.llm.dialects.openai.forms import ECHOED
+from tui_host.llm.dialects.openai.read import ECHOED
 from tui_host.llm.dialects.openai.write import OpenAI
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.settings.model_options import Options
@@ -92,39 +92,6 @@ CASES: dict[str, Ask] = {
     ),
     "openai-whole": Ask(model="m", messages=(user("hello"),), stream=False),
 }
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_request_is_these_bytes(name: str) -> None:
-    request = OpenAI().write(CASES[name], TARGET)
-
-    assert request.body == (GOLDEN / f"{name}.json").read_bytes().rstrip(b"\n")
-    assert request.path == "chat/completions"
-    assert request.headers == (("Content-Type", "application/json"), ("Accept", "application/json"))
-
-
-def test_the_next_step_begins_with_all_the_bytes_of_the_one_before() -> None:
-    first = OpenAI().write(Ask(model="m", messages=(user("6 × 5?"),), tools=TOOLS), TARGET).body
-    more = (
-        user("6 × 5?"),
-        assistant(MULTIPLY),
-        Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),)),
-    )
-
-    second = OpenAI().write(Ask(model="m", messages=more, tools=TOOLS), TARGET).body
-
-    assert second.startswith(first.removesuffix(b"]}"))
-
-
-def test_arguments_go_back_as_the_model_wrote_them() -> None:
-    odd = ToolCall(id="c", wire_id="w", name="t", arguments='{"a" : 1.0, "é":"\\u4e2d"}')
-
-    message = messages_of(user("x"), assistant(odd))[1]
-
-    assert message["tool_calls"] == [
-        {"id": "w", "type": "function", "function": {"name": "t", "arguments": odd.arguments}}
-    ]
-    assert message["content"] is None
 
 
 def test_ids_that_are_missing_repeated_or_too_long_are_made_fit() -> None:

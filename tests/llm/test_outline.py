@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.llm.asking import TARGET
@@ -129,6 +129,7 @@ def test_a_preview_is_one_line_cut_between_characters_and_escapes() -> None:
             assert preview.endswith("…")
 
 
+@pytest.mark.exhaustive
 def test_three_megabytes_are_read() -> None:
     schema = {
         "type": "object",
@@ -151,6 +152,7 @@ def test_the_first_change_is_where_two_requests_part() -> None:
     assert common_prefix(b"x" * 99_999 + b"a", b"x" * 99_999 + b"b") == 99_999
 
 
+@settings(max_examples=15)
 @given(st.binary(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
 def test_the_common_prefix_is_common_and_no_longer(head: bytes, one: bytes, other: bytes) -> None:
     size = common_prefix(head + one, head + other)
@@ -232,6 +234,7 @@ json_values = st.recursive(
 )
 
 
+@settings(max_examples=15)
 @given(value=json_values, escaped=st.booleans(), indent=st.sampled_from([None, 1]))
 def test_every_span_is_where_its_value_stands(*, value: JSON, escaped: bool, indent: int | None) -> None:
     body = json.dumps(value, ensure_ascii=escaped, indent=indent).encode()
@@ -262,6 +265,7 @@ def test_every_span_is_where_its_value_stands(*, value: JSON, escaped: bool, ind
     check(root, value)
 
 
+@settings(max_examples=15)
 @given(st.binary(max_size=60))
 def test_no_bytes_raise(body: bytes) -> None:
     spans(body, walk=("a",))

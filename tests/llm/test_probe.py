@@ -8,7 +8,7 @@ import pytest
 from anyio.abc import ByteStream
 
 from tests.llm.peer import head, peer, saying
-from tui_host.llm.probe import LocalServer, found, local_servers
+from tui_host.llm.probe import LocalServer, local_servers, presets_with_keys
 
 TAGS = b'{"models":[{"name":"qwen3:8b","model":"qwen3:8b"}]}'
 LIST = b'{"object":"list","data":[{"id":"qwen3:8b","object":"model"}]}'
@@ -17,8 +17,8 @@ LIST = b'{"object":"list","data":[{"id":"qwen3:8b","object":"model"}]}'
 def test_keys_in_the_environment_are_found_by_their_presets() -> None:
     environment = {"DEEPSEEK_API_KEY": "k", "OPENAI_API_KEY": " ", "ANTHROPIC_API_KEY": "k", "OTHER": "k"}
 
-    assert found(environment) == ("anthropic", "deepseek")
-    assert found({}) == ()
+    assert presets_with_keys(environment) == ("anthropic", "deepseek")
+    assert presets_with_keys({}) == ()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ async def test_what_is_no_model_server_is_left_out(pieces: list[bytes]) -> None:
 
 
 async def test_a_server_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_host.llm.probe._SECONDS", 2)  # a busy machine takes longer than a start has time for
+    monkeypatch.setattr("tui_host.llm.probe._SECONDS", 1)  # a busy machine takes longer than a start has time for
 
     async def script(stream: ByteStream) -> None:
         await stream.receive()

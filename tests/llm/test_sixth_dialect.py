@@ -12,9 +12,10 @@ from tests.chat.bench import in_turn, made
 from tests.llm.peer import Script, head, peer
 from tui_host.capture.http.exchange import fold_exchanges
 from tui_host.chat.policy import Policy
-from tui_host.errors import ModelError
+from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.llm.dialects import dialect_table as dialects
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit
 from tui_host.llm.dialects.dialect import Dialect, Target, WireRequest
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, Stopped, TextDelta
 from tui_host.llm.messages import Ask, Message, Text, ToolCall, ToolResult
@@ -52,6 +53,14 @@ class Telegram:
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         del body, names  # no JSON, so no tree
+        return None
+
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        del body
+        return 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        del body
         return None
 
     def models(self, body: bytes) -> tuple[str, ...]:

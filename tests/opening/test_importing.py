@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.captured import ASK, CHAT, PIECE, archive, entry
 from tests.capture.drafts import everything_in
 from tests.capture.held import is_held
+from tests.opening.captured import ASK, CHAT, PIECE, archive, entry
 from tests.opening.imports import GOLDEN, SESSION, exported, written
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.json.narrowing import mapping
@@ -106,23 +106,6 @@ def test_answers_alone_are_turns_whose_questions_are_not_known(store: Store, tmp
     for session in (imported.id, alone.id):
         items = [json.loads(text) for text in store.sessions.item_texts(session)]
         assert [(item["item"], item["turn"], item["text"]) for item in items] == [("answer", 1, "hello")]
-
-
-def test_an_answer_to_a_request_that_is_cut_is_told_with_its_call_joined(store: Store, tmp_path: Path) -> None:
-    call: JSON = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
-    message: JSON = {"role": "assistant", "content": None, "tool_calls": [call]}
-    answer: JSON = {"model": "of-it", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
-    tell: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "11"}]}}
-    lines = [f"POST /v1/chat/completions body={json.dumps(CHAT)[:-9]}", *map(json.dumps, (answer, ASK, tell))]
-    imported = import_files(store, [written(tmp_path, "a.log", "\n".join(lines))], Redactor())
-    links = [json.loads(r.draft.data) for r, _ in store.session_records(imported.id) if r.draft.kind == "link"]
-    assert [link["relation"] for link in links] == ["asked", "sent", "answered"]
-    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
-    assert [(item["item"], item["result"]) for item in items] == [("call", "11")]
-    assert store.find_session(imported.id).model == "a/of-it"
-    assert imported.notices == (
-        "a.log has a body or message that is cut off in the file, in line 1: shown up to there.",
-    )
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -264,7 +247,7 @@ def test_a_log_without_times_to_which_nothing_belongs_is_told_as_such(store: Sto
     timed = written(tmp_path, "model.log", f"2025-12-01T10:00:00 {json.dumps(CHAT)}\n")
     imported = import_files(store, [written(tmp_path, "sums.log", json.dumps(ASK)), timed], Redactor())
     assert imported.notices == (
-        "sums.log without times: nothing in it belongs to what they have, and so it stands behind the others.",
+        "sums.log without times: nothing in it belongs to the other files, and so it stands behind the others.",
     )
     assert [r.draft.wire for r, _ in store.session_records(imported.id)] == ["llm", "llm", "mcp"]
 
@@ -284,7 +267,7 @@ def test_an_import_of_which_nothing_can_be_kept_is_an_error_and_leaves_nothing(s
     path = written(tmp_path, "x.har", archive(entry("https://api.deepseek.com/v1/chat/completions", CHAT, "{}")))
     full = "CREATE TRIGGER t BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'not here'); END"
     store.run(lambda connection: connection.execute(full).fetchall())
-    with pytest.raises(TuiHostError, match="nothing of it could be kept"):
+    with pytest.raises(TuiHostError, match="no record of this could be kept"):
         import_files(store, [path], Redactor())
     assert store.notices == ["something could not be kept: not here"]
     assert not store.sessions.list()

@@ -30,14 +30,14 @@ def cut(text: str) -> str:
     return re.sub(r"^(\S{19})\.\d{3} ", r"\1 ", text, flags=re.MULTILINE)
 
 
-def logs(off: float, chance: random.Random, pause: float = 0.0) -> tuple[str, str]:
-    """What a proxy before the model and a wrapper of the server wrote of a host that asks again and again."""
+def logs(off: float, chance: random.Random, pause: float = 0.0, same: int = 2) -> tuple[str, str]:
+    """What a proxy before the model and a wrapper of the server wrote of a host that asks again, and is told the same so many times."""
     model: list[str] = []
     server: list[str] = []
     messages: list[JSON] = [{"role": "user", "content": "watch the job until it is done"}]
     now = 0.0
     for number in range(CALLS):
-        text = f"{number // 2 * 12} % done"
+        text = f"{number // same * 12} % done"
         call: JSON = {
             "id": f"call_{number}x{chance.randrange(10**9)}",
             "type": "function",
@@ -93,15 +93,15 @@ def test_no_call_of_a_log_is_given_a_frame_that_fits_a_clock_which_is_off(
     ("off", "words"),
     [
         (0.0, []),
-        (3600.0, ["The servers' times are taken to be 3,600 s later than the model's: so their calls fit, if it was one run."]),
-        (-3625.0, ["The servers' times are taken to be 3,625 s earlier than the model's: so their calls fit, if it was one run."]),
+        (3600.0, ["The servers' times are taken to be 3,600 s later than the model's, so that the calls fit, if it was one run."]),
+        (-3625.0, ["The servers' times are taken to be 3,625 s earlier than the model's, so that the calls fit, if it was one run."]),
         (864_000.0, []),
     ],
 )  # fmt: skip
 def test_that_clocks_were_taken_to_differ_is_told_and_what_another_day_brought_is_not_joined(
     store: Store, tmp_path: Path, off: float, words: list[str]
 ) -> None:
-    texts = logs(off, random.Random(1), 2.0)  # noqa: S311
+    texts = logs(off, random.Random(1), 2.0, same=1)  # noqa: S311
     paths = [written(tmp_path, name, text) for name, text in zip(("model.log", "mcp.log"), texts, strict=True)]
     assert list(import_files(store, paths, Redactor()).notices) == words
     assert (len(joined(store, tmp_path, texts)) > 0) == (off < 864_000)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.capture.captured import CHAT
 from tests.capture.drafts import any_draft, frame
+from tests.opening.captured import CHAT
 from tests.opening.imports import GOLDEN, SESSION, exported, info, made, recorded, written
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft, Head, Place
@@ -171,7 +171,7 @@ def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_
     told = ["tap{}.jsonl ends within a line: it is read up to there."]
     if files == 1:  # in which each of two taps was killed
         texts = [b"".join((texts[0], texts[0].splitlines()[-1][:50], b"\n", texts[1]))]
-        told.append("tap{}.jsonl has 1 line broken off before another session begins: left out.")
+        told.append("tap{}.jsonl has a line broken off before another session begins: left out.")
     paths = [written(tmp_path, f"tap{number}.jsonl", text) for number, text in enumerate(texts)]
     if files == 2:  # the story's export, and a tap's own log
         paths.append(written(tmp_path, "again.jsonl", texts[0]))

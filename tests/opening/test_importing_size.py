@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.captured import ASK, CHAT, PIECE
 from tests.capture.drafts import frame
+from tests.opening.captured import ASK, CHAT, PIECE
 from tests.opening.imports import exported, info, made, recorded, written
 from tests.steps import steps
 from tui_host.capture.redact.redaction import Redactor
@@ -26,6 +26,7 @@ LOGS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LOGS)
 def test_twice_as_long_a_log_takes_twice_as_many_steps_however_its_records_are_alike(tmp_path: Path, name: str) -> None:
     def taken(size: int) -> int:
@@ -39,6 +40,7 @@ def test_twice_as_long_a_log_takes_twice_as_many_steps_however_its_records_are_a
     assert taken(900) < 2.3 * taken(450)
 
 
+@pytest.mark.exhaustive
 def test_a_tap_s_session_of_calls_of_one_id_is_told_in_twice_as_many_steps_where_it_is_twice_as_long(
     tmp_path: Path,
 ) -> None:
@@ -70,7 +72,7 @@ def test_a_chat_that_tells_the_beginning_alone_ends_with_a_line_that_says_so(
     own = written(tmp_path, "own.jsonl", exported(store, import_files(store, [log], Redactor()).id))
     for path in (log, own):
         whole = import_files(store, [path], Redactor())
-        monkeypatch.setattr(importing, "JOINED_MOST", 4 * len(asked[0]))
+        monkeypatch.setattr(importing, "JOINED_LIMIT", 4 * len(asked[0]))
         part = import_files(store, [path], Redactor())
         monkeypatch.undo()
         before, after = ([json.loads(text) for text in store.sessions.item_texts(each.id)] for each in (whole, part))

@@ -39,6 +39,11 @@ class Running:
     def tool(self, server: str, name: str) -> Tool:
         return next(tool for tool in self.status(server).tools if tool.name == name)
 
+    def limit(self, name: str, seconds: float) -> None:
+        """From now on, let the server be silent for so long: connecting took as long as it took."""
+        slot = self.pool._slots[name]  # pyright: ignore[reportPrivateUsage]
+        slot.spec = replace(slot.spec, timeout=seconds)
+
     async def call(
         self,
         server: str,

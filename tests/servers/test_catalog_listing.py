@@ -33,7 +33,7 @@ async def test_a_listing_without_the_newer_eras_envelope_is_read_all_the_same() 
 
 async def test_a_tool_that_needs_a_task_or_is_broken_cannot_be_called() -> None:
     async with started(hostile("bad", "malformed-tools")) as running:
-        with pytest.raises(ServerError, match="there is no tool tasks any more"):
+        with pytest.raises(ServerError, match="the server no longer has a tool tasks"):
             await running.call("bad", "tasks")
 
 
@@ -82,7 +82,7 @@ async def test_a_definition_that_changed_is_told_and_calls_decided_on_the_old_on
         assert "echo changed: description" in running.status("bad").notices
         assert "more is new" in running.status("bad").notices
         sent = len(running.lines("bad", "out"))
-        with pytest.raises(ServerError, match="has changed since it was decided; nothing was sent"):
+        with pytest.raises(ServerError, match="has changed since the call was approved; nothing was sent"):
             await running.pool.call(
                 "bad",
                 "echo",

@@ -84,7 +84,7 @@ async def test_a_resource_is_read_as_a_tool_is_called(running: Running) -> None:
     with pytest.raises(ServerError, match=r"note://two"):
         await read(b'{"uri":"note://two"}')
     for nothing in (b"{}", b'{"uri":1}', b'{"uri":""}'):
-        with pytest.raises(ServerError, match="by its uri"):
+        with pytest.raises(ServerError, match="needs its uri"):
             await read(nothing)
 
 

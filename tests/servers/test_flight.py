@@ -8,10 +8,10 @@ import pytest
 
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.catalog import READ
-from tui_host.servers.outgoing_request import Flight, canonical, check_frame, frame_bytes
+from tui_host.servers.outgoing_request import OutgoingRequest, canonical, check_frame, frame_bytes
 
 ARGUMENTS: JSON = {"city": "Zürich", "days": 2.50}
-DECIDED = Flight(tool="get_forecast", arguments=canonical(ARGUMENTS))
+DECIDED = OutgoingRequest(tool="get_forecast", arguments=canonical(ARGUMENTS))
 
 
 def called(tool: str = "get_forecast", arguments: JSON = ARGUMENTS, **more: JSON) -> dict[str, JSON]:
@@ -29,20 +29,20 @@ def test_a_call_as_it_was_decided_may_leave_and_so_may_what_is_no_call() -> None
 
 
 @pytest.mark.parametrize(
-    ("data", "flight", "words"),
+    ("data", "outgoing", "words"),
     [
-        (frame(), None, "nobody decided"),
-        (frame(), Flight(tool="get_forecast"), "nobody decided"),
-        (frame(tool="delete_all"), DECIDED, "the tool about to be called is not the one"),
-        (frame(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments about to be sent are not those"),
-        (json.dumps(json.loads(frame())).encode(), DECIDED, "the arguments about to be sent are not those"),
+        (frame(), None, "was not approved"),
+        (frame(), OutgoingRequest(tool="get_forecast"), "was not approved"),
+        (frame(tool="delete_all"), DECIDED, "the tool differs from the one"),
+        (frame(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments differ from those"),
+        (json.dumps(json.loads(frame())).encode(), DECIDED, "the arguments differ from those"),
         (b'{"method":"tools/call"}', DECIDED, "nothing was sent"),
     ],
-    ids=["no flight", "no decision", "tool", "arguments", "spelling", "nothing"],
+    ids=["no outgoing", "no decision", "tool", "arguments", "spelling", "nothing"],
 )
-def test_any_other_call_is_refused(data: bytes, flight: Flight | None, words: str) -> None:
+def test_any_other_call_is_refused(data: bytes, outgoing: OutgoingRequest | None, words: str) -> None:
     with pytest.raises(ServerError, match=words):
-        check_frame(data, flight)
+        check_frame(data, outgoing)
 
 
 def test_a_call_is_written_with_the_very_bytes_that_were_decided() -> None:
@@ -55,11 +55,11 @@ def test_a_call_is_written_with_the_very_bytes_that_were_decided() -> None:
 @pytest.mark.parametrize("decided", [None, b'{"uri":"note://two"}'])
 def test_no_resource_is_read_but_the_one_that_was_decided(decided: bytes | None) -> None:
     value: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": READ, "params": {"uri": "note://one", "_meta": {}}}
-    flight = Flight(tool=READ, arguments=decided)
-    for refused in (lambda: frame_bytes(value, flight), lambda: check_frame(canonical(value), flight)):
-        with pytest.raises(ServerError, match="nobody decided on"):
+    outgoing = OutgoingRequest(tool=READ, arguments=decided)
+    for refused in (lambda: frame_bytes(value, outgoing), lambda: check_frame(canonical(value), outgoing)):
+        with pytest.raises(ServerError, match="was not approved"):
             refused()
-    assert frame_bytes(value, Flight(tool=READ, arguments=b'{"uri":"note://one"}')) == canonical(value)
+    assert frame_bytes(value, OutgoingRequest(tool=READ, arguments=b'{"uri":"note://one"}')) == canonical(value)
 
 
 def test_what_is_no_call_is_written_as_it_is() -> None:
@@ -69,17 +69,17 @@ def test_what_is_no_call_is_written_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "flight", "words"),
+    ("value", "outgoing", "words"),
     [
-        (called(), None, "nobody decided"),
-        (called(), Flight(tool="get_forecast"), "nobody decided"),
-        (called("delete_all"), DECIDED, "the tool about to be called is not the one"),
-        (called(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments about to be sent are not those"),
-        (called(arguments={"arguments": ARGUMENTS}), DECIDED, "the arguments about to be sent are not those"),
+        (called(), None, "was not approved"),
+        (called(), OutgoingRequest(tool="get_forecast"), "was not approved"),
+        (called("delete_all"), DECIDED, "the tool differs from the one"),
+        (called(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments differ from those"),
+        (called(arguments={"arguments": ARGUMENTS}), DECIDED, "the arguments differ from those"),
         ({"method": "tools/call"}, DECIDED, "nothing was sent"),
     ],
-    ids=["no flight", "no decision", "tool", "arguments", "deeper arguments", "nothing"],
+    ids=["no outgoing", "no decision", "tool", "arguments", "deeper arguments", "nothing"],
 )
-def test_no_other_call_is_written(value: dict[str, JSON], flight: Flight | None, words: str) -> None:
+def test_no_other_call_is_written(value: dict[str, JSON], outgoing: OutgoingRequest | None, words: str) -> None:
     with pytest.raises(ServerError, match=words):
-        frame_bytes(value, flight)
+        frame_bytes(value, outgoing)

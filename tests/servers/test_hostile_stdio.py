@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import AsyncGenerator
 
 import anyio
 import pytest
@@ -21,75 +22,71 @@ async def answers_at_once(running: Running, name: str = "good") -> None:
     assert time.monotonic() - began < 10  # at once is less than what the bad one waits for
 
 
-@pytest.mark.parametrize(
-    ("mode", "expected"),
-    [
-        ("bad-utf8", "caf\ufffd"),
-        ("banner", "after the banner"),
-        ("hostile-schema", "x"),
-        ("id-as-text", "an id as text"),
-        ("twice", "first"),
-        ("asks", "asked"),
-    ],
-)
-async def test_an_odd_answer_still_reaches_the_caller(mode: str, expected: str) -> None:
-    async with started(hostile("bad", mode), hostile("good", "good")) as running:
-        with anyio.fail_after(20):
-            output = await running.call("bad")
-        assert output.content[0].text == expected
-        await answers_at_once(running)
-        assert running.status("bad").state == "ready"
+LIVES = {
+    "bad-utf8": "caf\ufffd",
+    "banner": "after the banner",
+    "hostile-schema": "x",
+    "id-as-text": "an id as text",
+    "twice": "first",
+    "asks": "asked",
+}
+"""Modes whose odd answer still reaches the caller, and its text."""
+REFUSED = {
+    "malformed-answer": "no JSON-RPC message",
+    "not-json": "no JSON-RPC message",
+    "surrogate": "no JSON-RPC message",
+    "deep": "no JSON-RPC message",
+    "many-parts": "parts or more",
+    "rpc-error": "error -32050: the printer is on fire",
+}
+"""Modes whose answer cannot be used, and the error."""
 
 
-@pytest.mark.parametrize(
-    ("mode", "words"),
-    [
-        ("malformed-answer", "no JSON-RPC message"),
-        ("not-json", "no JSON-RPC message"),
-        ("surrogate", "no JSON-RPC message"),
-        ("deep", "no JSON-RPC message"),
-        ("many-parts", "parts or more"),
-        ("rpc-error", "error -32050: the printer is on fire"),
-    ],
-)
+@pytest.fixture(scope="module")
+async def fleet() -> AsyncGenerator[Running]:
+    """All servers whose connection survives what they do, each named by its mode."""
+    modes = (*LIVES, *REFUSED, "no-content", "odd-blocks", "bad-banner", "good")
+    async with started(*(hostile(mode, mode) for mode in modes)) as running:
+        yield running
+
+
+@pytest.mark.parametrize(("mode", "expected"), LIVES.items())
+async def test_an_odd_answer_still_reaches_the_caller(fleet: Running, mode: str, expected: str) -> None:
+    with anyio.fail_after(20):
+        output = await fleet.call(mode)
+    assert output.content[0].text == expected
+    assert ("UTF-8" in output.warning) == (mode == "bad-utf8")
+    await answers_at_once(fleet)
+    assert fleet.status(mode).state == "ready"
+
+
+@pytest.mark.parametrize(("mode", "words"), REFUSED.items())
 async def test_an_answer_that_cannot_be_used_is_an_error_at_once_and_the_connection_lives(
-    mode: str, words: str
+    fleet: Running, mode: str, words: str
 ) -> None:
-    async with started(hostile("bad", mode), hostile("good", "good")) as running:
-        for _ in range(2):
-            with anyio.fail_after(20), pytest.raises(ServerError, match=words):
-                await running.call("bad")
-        await answers_at_once(running)
-        assert running.status("bad").state == "ready"
+    for _ in range(2):
+        with anyio.fail_after(20), pytest.raises(ServerError, match=words):
+            await fleet.call(mode)
+    await answers_at_once(fleet)
+    assert fleet.status(mode).state == "ready"
 
 
-async def test_malformed_bytes_are_recorded_as_they_came() -> None:
-    async with started(hostile("bad", "banner")) as running:
-        await running.call("bad")
-        malformed = [record.draft for record in running.records("bad", kind="frame") if record.draft.malformed]
-    assert [draft.data for draft in malformed] == [b"Welcome!\n", b"\n", b"\xff\xfe banner\n", b'{"half": \n']
+async def test_malformed_bytes_are_recorded_as_they_came_and_hinder_nothing(fleet: Running) -> None:
+    await fleet.call("banner", call="recorded")
+    malformed = [record.draft.data for record in fleet.records("banner", kind="frame") if record.draft.malformed]
+    assert malformed[-4:] == [b"Welcome!\n", b"\n", b"\xff\xfe banner\n", b'{"half": \n']
+    await fleet.call("bad-utf8")
+    assert b"caf\xe9" in fleet.lines("bad-utf8", "in")[-1]
+    assert (fleet.status("bad-banner").state, fleet.status("bad-banner").malformed) == ("ready", 2)
 
 
-async def test_bad_bytes_before_the_first_message_do_not_hinder_the_connection() -> None:
-    async with started(hostile("bad", "bad-banner")) as running:
-        assert running.status("bad").state == "ready"
-        assert running.status("bad").malformed == 2
-
-
-async def test_a_warning_says_that_bytes_were_replaced() -> None:
-    async with started(hostile("bad", "bad-utf8")) as running:
-        assert "UTF-8" in (await running.call("bad")).warning
-        assert b"caf\xe9" in running.lines("bad", "in")[-1]
-
-
-async def test_a_result_of_the_wrong_shape_is_given_as_it_came() -> None:
-    async with started(hostile("bad", "no-content"), hostile("odd", "odd-blocks")) as running:
-        output = await running.call("bad")
-        assert output.raw == {"content": "text", "isError": "no"}
-        assert "malformed" in output.warning
-        odd = await running.call("odd")
-        assert [content.kind for content in odd.content] == ["hologram", "text", "text"]
-        assert odd.content[2].text == "and this"
+async def test_a_result_of_the_wrong_shape_is_given_as_it_came(fleet: Running) -> None:
+    output = await fleet.call("no-content")
+    assert output.raw == {"content": "text", "isError": "no"}
+    assert "malformed" in output.warning
+    odd = await fleet.call("odd-blocks")
+    assert [content.kind for content in odd.content] == ["hologram", "text", "text"]
+    assert odd.content[2].text == "and this"
 
 
 async def test_a_server_that_dies_in_a_call_ends_it_at_once_with_the_cause_and_its_last_words() -> None:
@@ -183,7 +180,8 @@ async def test_a_version_that_nobody_knows_is_named() -> None:
 
 
 async def test_silence_ends_a_call_and_is_cancelled_on_the_wire() -> None:
-    async with started(hostile("bad", "silent", timeout=2)) as running:
+    async with started(hostile("bad", "silent")) as running:
+        running.limit("bad", 0.4)
         with anyio.fail_after(20), pytest.raises(ServerError, match="the tool may have run"):
             await running.call("bad")
         await running.until(lambda: b"notifications/cancelled" in running.lines("bad", "out")[-1])
@@ -192,7 +190,8 @@ async def test_silence_ends_a_call_and_is_cancelled_on_the_wire() -> None:
 
 
 async def test_progress_extends_a_call_and_is_told() -> None:
-    async with started(hostile("good", "good", "0.3", timeout=2)) as running:
+    async with started(hostile("good", "good", "0.15")) as running:
+        running.limit("good", 1.0)
         told: list[float] = []
         with anyio.fail_after(20):
             output = await running.call("good", "progress", on_progress=lambda progress: told.append(progress.progress))
@@ -213,10 +212,11 @@ async def test_a_cancelled_call_is_cancelled_on_the_wire_and_the_connection_live
 
 
 async def test_an_answer_to_nobody_is_counted_and_the_call_ends_by_its_limit() -> None:
-    async with started(hostile("bad", "wrong-id", timeout=2)) as running:
+    async with started(hostile("bad", "wrong-id")) as running:
+        running.limit("bad", 0.4)
         with pytest.raises(ServerError, match="no answer within"):
             await running.call("bad")
-        assert any("nothing that was asked" in notice for notice in running.status("bad").notices)
+        assert any("matched no request" in notice for notice in running.status("bad").notices)
 
 
 async def test_a_server_that_closes_its_output_is_over_though_it_lives() -> None:
@@ -300,7 +300,8 @@ async def test_a_flood_of_standard_error_is_drained_kept_in_part_and_counted() -
 
 async def test_a_server_that_does_not_read_blocks_nobody_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_host.capture.stdio.pipes.UNREAD_SECONDS", 0.3)
-    async with started(hostile("bad", "never-reads", timeout=2), hostile("good", "good")) as running:
+    async with started(hostile("bad", "never-reads"), hostile("good", "good")) as running:
+        running.limit("bad", 1.0)
         arguments = json.dumps({"a": "x" * 3_000_000}, separators=(",", ":")).encode()
         async with anyio.create_task_group() as group:
             for number in range(3):

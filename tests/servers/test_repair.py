@@ -13,7 +13,7 @@ from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONR
 from tests.capture.test_frames import MESSAGES
 from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.errors import JSON
-from tui_host.servers.outgoing_request import Flight
+from tui_host.servers.outgoing_request import OutgoingRequest
 from tui_host.servers.repair import Counts, Inbox, Repair
 
 
@@ -32,7 +32,7 @@ LINES = st.one_of(
 def message(line: bytes, *, is_read: bool) -> JSONRPCMessage | None:
     repair = Repair(lambda: None)
     for number in (1, 5, 7):
-        repair.sending(JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/call"), Flight())
+        repair.sending(JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/call"), OutgoingRequest())
     return repair.read(line, read_frame(line).value if is_read else None)
 
 
@@ -65,11 +65,11 @@ def test_odd_lines_mean_the_same_too(line: bytes) -> None:
 
 
 def test_the_result_of_a_call_goes_to_its_caller_and_only_a_sign_to_the_sdk() -> None:
-    repair, flight = Repair(lambda: None), Flight()
-    repair.sending(JSONRPCRequest(jsonrpc="2.0", id=4, method="tools/call"), flight)
+    repair, outgoing = Repair(lambda: None), OutgoingRequest()
+    repair.sending(JSONRPCRequest(jsonrpc="2.0", id=4, method="tools/call"), outgoing)
     answer, reply = repair.received(JSONRPCResponse(jsonrpc="2.0", id=4, result={"content": "of the wrong shape"}))
-    assert flight.is_sent
-    assert flight.result == {"content": "of the wrong shape"}
+    assert outgoing.is_sent
+    assert outgoing.result == {"content": "of the wrong shape"}
     assert (answer, reply) == (
         JSONRPCResponse(jsonrpc="2.0", id=4, result={"content": [], "resultType": "complete"}),
         None,

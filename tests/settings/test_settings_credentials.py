@@ -81,6 +81,7 @@ def test_what_only_sounds_like_one_on_a_command_line_is_none(words: list[str]) -
     assert not list(in_words(words))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "part",
     [
@@ -128,11 +129,13 @@ def test_what_is_a_credential_in_a_url_goes_to_where_another_part_begins(url: st
     assert [url[span.start : span.end] for span in in_url(url)] == hidden
 
 
+@pytest.mark.exhaustive
 def test_a_credential_in_an_encoded_url_is_found_where_it_stands_whatever_is_encoded_before_it() -> None:
     url = "https://h/?b=%41%&next=https%3A%2F%2Fme%3Aabc-12345%40i%2F%3Ftoken%3D%61bc%2525-12345%26c%3D1"
     assert [url[span.start : span.end] for span in in_url(url)] == ["me%3Aabc-12345", "%61bc%2525-12345"]
 
 
+@pytest.mark.exhaustive
 def test_a_long_encoded_url_is_looked_at_in_little_more_memory_than_it_takes() -> None:
     url = "https://h/%40" + "a" * 500_000
     tracemalloc.start()

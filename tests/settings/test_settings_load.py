@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -118,10 +117,6 @@ def test_an_argument_wins_over_the_environment_and_that_over_the_default(tmp_pat
     assert (settings.config_file, settings.data_dir) == (typed, tmp_path / "e")
 
 
-def test_an_empty_variable_counts_as_none(no_home: Path) -> None:
-    assert load(Overrides(), {"TUI_HOST_CONFIG": "", "TUI_HOST_DATA_DIR": ""}).config_file is None
-
-
 @pytest.mark.parametrize("name", ["--config", "TUI_HOST_CONFIG"])
 def test_a_configuration_that_was_named_must_be_there(name: str, tmp_path: Path) -> None:
     path = tmp_path / "nothing.toml"
@@ -152,7 +147,7 @@ def test_what_was_typed_wrongly_is_named_as_it_was_typed(tmp_path: Path) -> None
         "--model",
         "--protocol",
     ]
-    assert any("write groq" in line or "write xai" in line for line in told)
+    assert any("did you mean groq" in line or "did you mean xai" in line for line in told)
 
 
 def test_only_the_server_that_was_typed_is_there(tmp_path: Path) -> None:
@@ -210,9 +205,7 @@ def test_a_rule_that_holds_for_no_server_is_told_and_patterns_are_not(tmp_path: 
     action = "ask"
     """
     [notice] = read(tmp_path, text).notices
-    assert notice.endswith(
-        "the rule for mth.add holds for nothing, there is no such server: write math, if that was meant"
-    )
+    assert notice.endswith("the rule for mth.add matches no server; did you mean math?")
 
 
 def test_remembered_choices_hold_where_the_file_is_silent_alone(tmp_path: Path) -> None:
@@ -255,24 +248,6 @@ def test_nothing_is_read_from_the_working_directory(tmp_path: Path, monkeypatch:
     assert not settings.data_dir.is_relative_to(tmp_path)
 
 
-def test_a_relative_path_that_was_typed_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, "")
-    monkeypatch.chdir(tmp_path)
-    settings = load(Overrides(config=Path("config.toml"), data_dir=Path("data")), {})
-    assert settings.config_file == tmp_path / "config.toml"
-    assert settings.data_dir == tmp_path / "data"
-
-
-def test_a_configuration_can_come_through_a_pipe() -> None:
-    reading, writing = os.pipe()
-    os.write(writing, b'model = "demo/openai"')
-    os.close(writing)
-    try:
-        assert str(load(Overrides(config=Path(f"/dev/fd/{reading}")), {}).model) == "demo/openai"
-    finally:
-        os.close(reading)
-
-
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(b"\xef\xbb\xbfmodel = 'demo/openai'\r\n")
@@ -303,12 +278,6 @@ def test_durations_are_read_as_seconds(text: str, seconds: float, tmp_path: Path
 )
 def test_sizes_are_read_as_bytes(text: str, size: int, tmp_path: Path) -> None:
     assert read(tmp_path, f'[store]\nmax = "{text}"').store.max == size
-
-
-def test_settings_cannot_be_changed(tmp_path: Path) -> None:
-    settings = read(tmp_path)
-    for mapping in (settings.providers, settings.servers, settings.environment):
-        assert not hasattr(mapping, "__setitem__")
 
 
 def test_the_environment_is_a_snapshot(tmp_path: Path) -> None:

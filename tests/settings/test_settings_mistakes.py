@@ -56,16 +56,16 @@ def test_all_mistakes_are_told_at_once_each_in_one_line_with_file_key_found_and_
         "store.keep",
         "ui.theme",
     }
-    assert 'there is no theme "nrod" (write nord, if that was meant)' in told[f"{file}: ui.theme"]
-    assert "write deepseek" in told[f"{file}: model"]
-    assert "write protocol" in told[f"{file}: protocl"]
+    assert 'there is no theme "nrod" (did you mean nord?)' in told[f"{file}: ui.theme"]
+    assert "did you mean deepseek" in told[f"{file}: model"]
+    assert "did you mean protocol" in told[f"{file}: protocl"]
     assert 'found "slow" (text), expected a number' in told[f"{file}: providers.mine.timeout"]
     assert "found an integer, expected text" in told[f"{file}: servers.time.env.TZ"]
-    assert "write args" in told[f"{file}: servers.time.arg"]
-    assert "write math" in told[f"{file}: servers.a__b.bundled"]
-    assert "write allow" in told[f"{file}: rules #1.action"]
+    assert "did you mean args" in told[f"{file}: servers.time.arg"]
+    assert "did you mean math" in told[f"{file}: servers.a__b.bundled"]
+    assert "did you mean allow" in told[f"{file}: rules #1.action"]
     assert f"{tmp_path}/servers.d/other.toml: command" in told
-    assert "write theme" in told[f"{tmp_path}/state.toml: themes"]
+    assert "did you mean theme" in told[f"{tmp_path}/state.toml: themes"]
     assert any(where.startswith(f"{tmp_path}/rules.toml: ") for where in told)
     assert all("\n" not in line and line.endswith(")") for line in told.values())
 
@@ -90,8 +90,8 @@ def test_a_prompt_that_no_tool_protocol_uses_is_noticed(tmp_path: Path) -> None:
     for name in ("cherry.md", "chery.md", "native.md", "README.md", "cline.txt"):
         (tmp_path / "protocols" / name).write_text("{tools}")
     assert load(Overrides(config=path), {}).notices == (
-        'protocols/chery.md: no tool protocol "chery"; it is not used; write cherry, if that was meant',
-        "protocols/native.md: native has no prompt of its own to be replaced; it is not used",
+        'protocols/chery.md is not used: no tool protocol "chery"; did you mean cherry?',
+        "protocols/native.md is not used: native has no prompt to replace",
     )
 
 
@@ -103,7 +103,7 @@ def test_a_prompt_that_no_tool_protocol_uses_is_noticed(tmp_path: Path) -> None:
         (b'a = 1\nb = "\n\n', "line 2", "not TOML: "),
         (b"a = 1\nb = '\xff'\n", "line 2", "not UTF-8: byte 0xff"),
         (b"a = " + b"9" * 5000, "", "not TOML: "),
-        (b"a = " + b"[" * 20000, "", "too many tables or arrays in each other"),
+        (b"a = " + b"[" * 20000, "", "tables or arrays nested too deeply"),
         (b"#" * 1_000_001, "", "more than 1,000,000 bytes"),
     ],
     ids=["two equals", "a key twice", "an open string", "not UTF-8", "a long number", "deep arrays", "a long file"],
@@ -123,7 +123,7 @@ def test_a_file_that_is_no_toml_is_one_mistake_with_its_line(
 
 def test_tables_deep_in_each_other_are_a_mistake(tmp_path: Path) -> None:
     text = '[providers.a]\nbase_url = "https://e.example"\noptions.' + ".".join(["a"] * 3000) + " = 1"
-    assert "tables or arrays in each other" in mistake(tmp_path, text).what
+    assert "levels of tables or arrays" in mistake(tmp_path, text).what
 
 
 def test_a_folder_and_an_unreadable_file_are_told(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_what_does_not_make_a_server_is_a_mistake_at_its_key(table: str, key: st
 def test_a_server_needs_a_valid_name(name: str, tmp_path: Path) -> None:
     quoted = name.replace("\x1b", "\\u001b")
     wrong = mistake(tmp_path, f'[servers."{quoted}"]\nbundled = "math"')
-    assert "is no name for a server" in wrong.what
+    assert "is not a valid server name" in wrong.what
     assert str(wrong).isprintable()
 
 
@@ -212,7 +212,7 @@ def test_what_does_not_make_a_provider_is_a_mistake_at_its_key(table: str, key: 
 
 def test_the_embedded_models_name_is_taken_and_a_slash_is_no_name(tmp_path: Path) -> None:
     assert "embedded model" in mistake(tmp_path, '[providers.demo]\nbase_url = "https://e.example"').what
-    assert "no name for a provider" in mistake(tmp_path, '[providers."a/b"]\nbase_url = "https://e.example"').what
+    assert "not a valid provider name" in mistake(tmp_path, '[providers."a/b"]\nbase_url = "https://e.example"').what
 
 
 @pytest.mark.parametrize(
@@ -372,4 +372,4 @@ def test_without_a_home_folder_the_options_are_the_remedy(monkeypatch: pytest.Mo
 def test_a_word_that_is_none_of_a_few_is_told_with_them_once(tmp_path: Path) -> None:
     text = '[servers.x]\ncommand = "x"\nmode = "%s"'
     assert str(mistake(tmp_path, text % "new")).endswith("expected one of auto, legacy, 2026-07-28 (write one of them)")
-    assert str(mistake(tmp_path, text % "autos")).endswith("(write auto, if that was meant)")
+    assert str(mistake(tmp_path, text % "autos")).endswith("(did you mean auto?)")

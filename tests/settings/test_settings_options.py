@@ -14,7 +14,7 @@ from tui_host.settings.model_options import (
     with_value,
     wrong_options,
 )
-from tui_host.tui.screens.option_screen import WORDS
+from tui_host.tui.screens.field_screen import WORDS
 
 
 @pytest.mark.parametrize(

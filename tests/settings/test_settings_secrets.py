@@ -74,10 +74,6 @@ def test_what_was_typed_as_an_argument_is_taken_as_it_stands() -> None:
     assert references(template) == ()
 
 
-def test_references_are_named_in_order_each_once() -> None:
-    assert references(Template(text="${B}${A:-x}${B}")) == ("B", "A")
-
-
 @given(text=st.text())
 def test_a_text_without_a_dollar_is_never_changed(text: str) -> None:
     plain = text.replace("$", "")

@@ -58,7 +58,7 @@ def test_every_mistake_is_told_with_its_file_and_key() -> None:
     told = [caught.value, *caught.value.more]
     assert [(error.where, error.what) for error in told] == [
         ("config.toml: providers.mine.base_url", "HOST is not set"),
-        ("config.toml: providers.mine.api_key", "the key has a character that cannot stand in a header"),
+        ("config.toml: providers.mine.api_key", "the key has a character that is invalid in a header"),
         ("config.toml: providers.mine.headers.Authorization", "TOKEN is not set"),
     ]
     assert all(error.remedy for error in told)

@@ -62,7 +62,7 @@ FAULTS: dict[str, tuple[tuple[object, str, object], ...]] = {
 
 def main() -> None:
     kind = sys.argv.pop(1)
-    painted = TuiHost._painted
+    painted = TuiHost._first_frame_painted
     ending.LAST_SECONDS = 0.5 if kind == "loop" else 3600
 
     def begin(self: TuiHost) -> None:
@@ -79,7 +79,7 @@ def main() -> None:
             case _:  # of another place, or "none": but it has no last resort
                 pass
 
-    TuiHost._painted = begin
+    TuiHost._first_frame_painted = begin
     for owner, name, fault in FAULTS.get(kind, ()):
         setattr(owner, name, fault)
     __main__.main()

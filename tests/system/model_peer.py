@@ -29,9 +29,7 @@ DONE = b"data: [DONE]\n\n"
 def asking(name: str, arguments: str) -> dict[str, object]:
     """The delta that asks for a tool."""
     return {
-        "tool_calls": [
-            {"index": 0, "id": "c", "type": "function", "function": {"name": name, "arguments": arguments}},
-        ]
+        "tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}]
     }
 
 

@@ -15,7 +15,7 @@ file = Path(os.environ["MODULES"])
 
 
 def watched(self: LinuxDriver, data: str) -> None:
-    if "Each number" in data and not file.exists():
+    if "Press a number" in data and not file.exists():
         file.write_text("\n".join(sys.modules))
     write(self, data)
 

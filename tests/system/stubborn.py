@@ -30,10 +30,7 @@ def serve() -> None:
         message = json.loads(line)
         if message.get("method") == "initialize":
             server = {"name": MODE, "version": "1"}
-            send(
-                message["id"],
-                {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server},
-            )
+            send(message["id"], {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server})
         elif message.get("method") == "tools/list":
             send(message["id"], {"tools": []})
             if MODE == "stopped":

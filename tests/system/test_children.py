@@ -7,6 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.system.terminal import ROOT, Terminal, program, server
 
 MODES = ("deaf", "children", "reborn", "stopped")
@@ -40,6 +42,7 @@ def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None
     print(f"first frame {first:.2f} s, idle {idle} kB, quit {took:.2f} s")  # shown by `pytest -rP`
 
 
+@pytest.mark.exhaustive
 def test_servers_that_do_not_want_to_end_are_gone_within_six_seconds(tmp_path: Path) -> None:
     ends = {"quit": 0, "close the window": 129, "kill": -signal.SIGKILL}
     folders = [tmp_path / end for end in ends]

@@ -42,7 +42,7 @@ MARKDOWN = f"""{said("answer")}
 REFUSAL = json.dumps(
     {"error": {"message": said("refusal"), "type": said("kind"), "code": said("code")}}, ensure_ascii=False
 )
-READY = re.compile(r" ready(?:, too early: [^╯]*)? ─+╯")
+READY = re.compile(r" (?:ready|\S+ came too early and was ignored; press it again) ─+╯")
 F2, RIGHT, BACK = "\x1bOQ", "\x1b[C", "\x1b[Z"
 SCRIPTS = (
     sending(

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.captured import ASK, CHAT, TELL
+from tests.cases import first_of
+from tests.opening.captured import ASK, CHAT, TELL
 from tests.system.terminal import ROOT, Terminal, environment_of, program
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "session.jsonl"
@@ -28,7 +29,7 @@ def test_opened_files_are_shown_and_nothing_of_them_stays(tmp_path: Path) -> Non
     folder.mkdir()
     words = ("-m", "tui_host", "open", str(model), str(server))
     with program(tmp_path, *words, environment={"TMPDIR": str(folder)}) as terminal:
-        terminal.until_shown("Nothing is kept here")  # for a while, over the first rows
+        terminal.until_shown("Nothing is saved here")  # for a while, over the first rows
         terminal.until_shown(f"request  {len(json.dumps(CHAT))} B", "a hostile", "tools/call #1")
         assert list(folder.iterdir())
         terminal.type("\x11")
@@ -81,7 +82,7 @@ def chat_of(terminal: Terminal) -> str:
     return " ".join(" ".join(line[:54] for line in terminal.screen.text.splitlines()).split())
 
 
-@pytest.mark.parametrize(("how", "source"), [("a bad line", "chat"), ("killed", "tap"), ("cut", "chat")])
+@pytest.mark.parametrize(("how", "source"), first_of([("a bad line", "chat"), ("killed", "tap"), ("cut", "chat")]))
 def test_what_was_read_stays_on_the_screen_when_the_rest_cannot_be(tmp_path: Path, how: str, source: str) -> None:
     file, folder = tmp_path / "own.jsonl", tmp_path / "tmp"
     folder.mkdir()
@@ -98,7 +99,7 @@ def test_what_was_read_stays_on_the_screen_when_the_rest_cannot_be(tmp_path: Pat
         what = "seq does not grow" if how == "a bad line" else "the process that reads it has ended"
         terminal.until_shown("own.jsonl", what, "tools/call #")
         terminal.until(lambda: "reading own.jsonl" not in terminal.screen.text)
-        terminal.until(lambda: "no chat stands in it" not in terminal.screen.text and what in chat_of(terminal))
+        terminal.until(lambda: "This capture has no chat" not in terminal.screen.text and what in chat_of(terminal))
         terminal.type("\x11")
         assert terminal.ended() == 1
         assert terminal.is_restored()

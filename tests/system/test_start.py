@@ -24,10 +24,10 @@ AT_FIRST = {
     "tui_host.llm": {"probe"},
     "tui_host.servers": set[str](),
     "tui_host.tui.markdown": {"parser"},
-    "tui_host.tui.screens": {"approval_host", "main_screen", "painted", "speaking", "split_layout"},
+    "tui_host.tui.screens": {"main_screen", "submissions"},
     "tui_host.tui.widgets": {
         "background", "first_frame", "key_order", "ladder", "ladder.ladder_title", "pages", "pages.detail_page", "prompt",
-        "prompt.file_attachments", "prompt.pastes", "prompt.prompt_field", "prompt.prompt_history", "prompt.prompt_marks", "status_lines",
+        "prompt.file_attachments", "prompt.prompt_field", "prompt.prompt_marks", "status_lines",
     },
 }  # fmt: skip
 """What the first frame needs of the packages that hold most; all else comes when it is painted."""
@@ -154,7 +154,7 @@ def test_a_theme_that_does_not_exist_is_a_mistake_in_the_configuration(tmp_path:
     with program(tmp_path, config='ui.theme = "nope"\n') as terminal:
         assert terminal.ended() == 2
         assert terminal.is_restored()
-        assert b': ui.theme: there is no theme "nope" (known here: ansi-dark, ' in terminal.written
+        assert b': ui.theme: there is no theme "nope" (choose from ansi-dark, ' in terminal.written
 
 
 INTERRUPT = """

@@ -23,7 +23,7 @@ from tui_host.tap.http.llm_tap import OneObserver
 from tui_host.tap.http.mcp_tap import Connections
 from tui_host.tap.http.relay_server import Service, listening
 from tui_host.tap.http.upstream import upstream_of
-from tui_host.tap.recording.exchange_records import Exchanges, Later
+from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
 
 PLACE = Place(session="20261122-010203-abcde")
 PATIENCE = 20.0
@@ -71,13 +71,13 @@ class Relaying:
 class AtOnce:
     """Has what passes recorded in this process, and at once."""
 
-    def __init__(self, exchanges: Exchanges) -> None:
+    def __init__(self, exchanges: ExchangeRecords) -> None:
         self._exchanges = exchanges
 
-    def passed(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None, /) -> None:
+    def report(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None, /) -> None:
         self._exchanges.take((kind, number, time.monotonic_ns() if at_ns is None else at_ns, data))
 
-    def go(self) -> None:
+    def notify(self) -> None:
         """It is done."""
 
 
@@ -96,7 +96,7 @@ async def relaying(
 ) -> AsyncGenerator[Relaying]:
     recorder = recorder or Recorder(None, Redactor(), capture="c", kind="tap")
     found = Relaying("", recorder, [])
-    later = Later(recorder)
+    later = TimedRecorder(recorder)
     observers = Connections(later, "srv") if is_mcp else OneObserver(later, "peer")
     service = Service(
         upstream=upstream_of(upstream, environment or {}, ca_file),
@@ -104,7 +104,7 @@ async def relaying(
         is_mcp=is_mcp,
         allowed=allowed,
         names=names,
-        tells=AtOnce(Exchanges(later, observers, PLACE, found.told.append)),
+        writer=AtOnce(ExchangeRecords(later, observers, PLACE, found.told.append)),
         answer_limit=answer_limit,
         tell=found.told.append,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import secrets
 import socket
 import time
@@ -28,18 +26,16 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import override
 
 from tui_host.demo.servers.asgi import serve_asgi
 
-Way = Literal["metadata", "none", "strict", "elsewhere", "naming itself", "naming itself, strict", "signed"]
+Way = Literal["metadata", "none", "strict", "elsewhere", "naming itself", "naming itself, strict"]
 """What the server says of itself: a protected resource's metadata; nothing but where one signs in; a resource's metadata, and takes tokens
 for its own URL alone; the same with its authorization server at another origin; one there that says in its answers who it is, before a
-server that takes all tokens, and before a strict one; and one that also takes assertions that name it."""
-ELSEWHERE = frozenset[Way](("elsewhere", "naming itself", "naming itself, strict", "signed"))
+server that takes all tokens, and before a strict one."""
+ELSEWHERE = frozenset[Way](("elsewhere", "naming itself", "naming itself, strict"))
 STRICT = frozenset[Way](("strict", "elsewhere", "naming itself, strict"))
 
 
@@ -98,13 +94,6 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
         return self._grant(self.codes.pop(authorization_code.code))
-
-    def grant_to(self, client_id: str, resource: str) -> OAuthToken:
-        """Tokens for a client that has shown who it is."""
-        source = RefreshToken.model_validate(
-            {"token": "", "client_id": client_id, "scopes": ["all"], "resource": resource}
-        )
-        return self._grant(source)
 
     def _grant(self, source: AuthorizationCode | RefreshToken) -> OAuthToken:
         access, renewal = self._secret(), self._secret()
@@ -177,24 +166,4 @@ def _authorization(settings: AuthSettings, provider: Provider, way: Way) -> Star
         provider.names_itself = str(metadata.issuer)
         metadata.authorization_response_iss_parameter_supported = True
     about = Route("/.well-known/oauth-authorization-server", MetadataHandler(metadata).handle)
-    if way == "signed":
-        methods = metadata.token_endpoint_auth_methods_supported or []
-        metadata.token_endpoint_auth_methods_supported = [*methods, "private_key_jwt"]
-        routes = [_signed(provider, str(metadata.issuer)), *routes]
     return Starlette(routes=[about, *routes])
-
-
-def _signed(provider: Provider, issuer: str) -> Route:
-    """An endpoint that gives tokens for assertions that name the authorization server. Source: RFC 7523, section 3."""
-
-    async def token(request: Request) -> Response:
-        form = await request.form()
-        claims = str(form["client_assertion"]).split(".")[1]
-        audience = json.loads(base64.urlsafe_b64decode(claims + "=="))["aud"]
-        if audience != issuer:
-            return JSONResponse({"error": "invalid_client"}, status_code=400)
-        return JSONResponse(
-            provider.grant_to("signed", str(form["resource"])).model_dump(mode="json", exclude_none=True)
-        )
-
-    return Route("/token", token, methods=["POST"])

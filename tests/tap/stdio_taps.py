@@ -127,7 +127,7 @@ def recorder_of(tap: int) -> int:
     threads = Path(f"/proc/{tap}/task")
     if not threads.exists():
         # How a tap behaves when its recorder is killed is the same everywhere; only finding it, through /proc, is Linux's.
-        pytest.skip("only Linux tells of a process's children")
+        pytest.skip("only Linux reports of a process's children")
 
     def found() -> list[int]:
         children = "".join((thread / "children").read_text() for thread in threads.iterdir())

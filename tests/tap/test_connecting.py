@@ -74,6 +74,7 @@ class Gone(asyncio.Protocol):
         transport.abort()
 
 
+@pytest.mark.exhaustive
 async def test_who_goes_at_whatever_moment_leaves_no_connection_to_the_upstream_behind() -> None:
     """As asyncio's own way to connect does, which forgets one that it has just made."""
     gc.disable()  # which would end it some time

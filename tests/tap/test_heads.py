@@ -38,6 +38,7 @@ def test_behind_one_head_another_is_found_from_its_beginning() -> None:
     assert head_end.find(came) == 2
 
 
+@pytest.mark.exhaustive
 def test_a_head_that_comes_byte_by_byte_is_looked_at_in_no_time_and_is_too_long_at_its_limit() -> None:
     """From its beginning each time this was minutes of the one loop in which all connections are."""
     came, head_end = bytearray(), HeadEnd()

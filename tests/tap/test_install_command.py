@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,17 +118,6 @@ def test_a_machine_is_told_what_was_written_and_what_was_not(desk: Desk, capsys:
     assert (undone["written"], undone["copy"], path.read_text()) == (True, None, CURSOR)
 
 
-def test_what_is_read_only_is_not_written_and_a_file_without_servers_is_called_that(
-    desk: Desk, capsys: pytest.CaptureFixture[str]
-) -> None:
-    desk.put("cursor", CURSOR).chmod(0o400)
-    with pytest.raises(SettingsError, match="read-only"):
-        desk.run("install", "cursor", "--yes")
-    desk.put("cline", "")
-    assert desk.run("install", "cline") == 0
-    assert "no server of Cline stands in" in capsys.readouterr().err
-
-
 def test_what_a_flatpak_has_is_found_and_the_data_goes_where_it_always_does(desk: Desk) -> None:
     path = desk.home / ".var/app/com.visualstudio.code/config/Code/User/mcp.json"
     assert not [place for place in files_of(known_host("vscode"), desk.environment) if ".var" in str(place)]
@@ -163,17 +149,6 @@ def test_a_server_behind_a_url_is_left_with_the_line_that_does_it_by_hand(
     assert line in capsys.readouterr().err
 
 
-def test_several_installations_are_undone_at_once(desk: Desk) -> None:
-    desk.put("vscode", VSCODE)
-    before = desk.files()
-
-    desk.run("install", "vscode", "fetch", "--yes")
-    desk.run("install", "vscode", "--yes", "--data-dir", "/data")
-    desk.run("uninstall", "vscode", "--yes")
-
-    assert desk.files() == before
-
-
 def test_what_was_installed_before_and_after_a_change_by_hand_is_undone_and_the_change_stays(desk: Desk) -> None:
     path = desk.put("vscode", VSCODE)
     desk.run("install", "vscode", "fetch", "--yes")
@@ -183,31 +158,6 @@ def test_what_was_installed_before_and_after_a_change_by_hand_is_undone_and_the_
     desk.run("uninstall", "vscode", "--yes")
 
     assert path.read_text() == VSCODE.replace("API key", "the key")
-
-
-def test_a_tap_that_was_there_before_is_still_there_afterwards(desk: Desk) -> None:
-    text = CURSOR.replace('"docker",', '"tui-host",').replace('"run",', '"tap", "stdio", "pg", "--", "docker", "run",')
-    path = desk.put("cursor", text.replace('"linear": {', '"new": {"command": "x"}, "linear": {'))
-    before = path.read_bytes()
-
-    desk.run("install", "cursor", "--yes")
-    assert path.read_bytes() != before
-    desk.run("uninstall", "cursor", "--yes")
-
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("none", ["[]", "null", ""])
-def test_the_difference_shows_how_a_server_says_that_it_has_no_arguments(
-    desk: Desk, capsys: pytest.CaptureFixture[str], none: str
-) -> None:
-    said = f', "args": {none}' if none else ""
-    desk.put("cursor", f'{{"mcpServers": {{"a": {{"command": "x"{said}}}}}}}')
-    before = ['"command": "x",', f'"args": {none}'] if none else ['"command": "x"']
-    for action, sign in (("install", "-"), ("uninstall", "+")):
-        desk.run(action, "cursor", "--yes")
-        shown = capsys.readouterr().out.splitlines()
-        assert [line[1:].strip() for line in shown if line.startswith(f"{sign}  ")] == before
 
 
 def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_was(
@@ -225,19 +175,9 @@ def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_w
     told = capsys.readouterr().err
     copies = [each for each in path.parent.iterdir() if each != path]
     assert len(copies) == 2
-    assert "has changed since taps were put in: they alone are taken out" in told
+    assert "has changed since taps were written: only the taps are removed" in told
     (stays,) = [line for line in told.splitlines() if "these copies stay" in line]
     assert all(str(copy) in stays for copy in copies)
-
-
-def test_where_one_tap_of_several_is_taken_out_nobody_is_said_to_have_edited_the_file(
-    desk: Desk, capsys: pytest.CaptureFixture[str]
-) -> None:
-    desk.put("vscode", VSCODE)
-    desk.run("install", "vscode", "--yes")
-    desk.run("uninstall", "vscode", "fetch", "--yes")
-    assert "is written; as it was it is kept as" in (told := capsys.readouterr().err)
-    assert "has changed" not in told
 
 
 def test_a_file_that_changes_while_the_person_looks_is_not_written(desk: Desk) -> None:
@@ -285,27 +225,6 @@ def test_a_file_with_another_name_keeps_it_and_both_say_the_same(desk: Desk) -> 
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_file_with_another_name_that_cannot_be_written_to_its_end_is_as_it_was(desk: Desk, tmp_path: Path) -> None:
-    path = desk.put("cursor", CURSOR)
-    (desk.home / "dotfiles.json").hardlink_to(path)
-    limit = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)); os.execv(sys.argv[1], sys.argv[1:])"
-    limited = [sys.executable, "-c", limit, sys.executable, "-m", "tui_host"]
-    path.write_text(CURSOR + " " * (8990 - len(CURSOR)))
-    before = path.read_bytes()
-
-    run = subprocess.run(
-        [*limited, "tap", "install", "cursor", "--yes", f"--data-dir={tmp_path}"],
-        env={**os.environ, **desk.environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert run.returncode == 2
-    assert "cannot be written: File too large (look at its permissions and the free space)" in run.stderr
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("data", "what"),
     [
@@ -331,29 +250,14 @@ def test_without_a_file_the_places_are_told(desk: Desk) -> None:
 
     assert (
         str(caught.value)
-        == f"{desk.home}/.claude.json: no configuration of Claude Code is there (name it with --file FILE)"
+        == f"{desk.home}/.claude.json: no configuration of Claude Code found (give its file with --file FILE)"
     )
-
-
-def test_a_projects_file_is_used_only_where_it_is_named(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
-    own = desk.put("vscode", VSCODE)
-    shared = Path(".vscode/mcp.json")
-    shared.parent.mkdir()
-    shared.write_text(VSCODE)
-
-    desk.run("install", "vscode", "--yes")
-    assert ".vscode/mcp.json of this folder is left alone" in capsys.readouterr().err
-    assert shared.read_text() == VSCODE != own.read_text()
-
-    written = own.read_text()
-    desk.run("install", "vscode", "--yes", "--file", ".vscode/mcp.json")
-    assert (shared.read_text(), own.read_text()) == (written, written)
 
 
 def test_an_unknown_server_is_told_with_those_there_are(desk: Desk) -> None:
     desk.put("cursor", CURSOR)
 
-    with pytest.raises(SettingsError, match=r"Cursor has no server x \(known here: linear, postgres\)"):
+    with pytest.raises(SettingsError, match=r"Cursor has no server x \(choose from linear, postgres\)"):
         desk.run("install", "cursor", "postgres", "x", "--yes")
 
 
@@ -365,9 +269,9 @@ def test_a_host_is_known_by_any_spelling(typed: str, name: str) -> None:
 
 
 def test_an_unknown_host_is_told_with_the_nearest() -> None:
-    with pytest.raises(SettingsError, match="write cursor, if that was meant"):
+    with pytest.raises(SettingsError, match=r"did you mean cursor\?"):
         known_host("curser")
-    with pytest.raises(SettingsError, match=r"known are claude-desktop, .* by hand"):
+    with pytest.raises(SettingsError, match=r"choose from claude-desktop, .* by hand"):
         known_host("zed")
 
 
@@ -416,12 +320,6 @@ def test_a_header_among_the_arguments_is_not_shown() -> None:
         "Bearer •••",
         "X-Team: a",
     ]
-
-
-@pytest.mark.parametrize("part", ["y", "1", "key", "a.b", "x://"])
-def test_a_program_as_an_argument_is_looked_at_in_no_time(part: str) -> None:
-    program = part * (100_000 // len(part))
-    assert [*hide([program])] == [program]
 
 
 def test_a_host_gets_a_command_that_needs_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import json
+from collections.abc import Callable
 from functools import cache
 
 import anyio
 import pytest
 
-from tests.tap.relaying import Kept, answer, origin_of, peer, relaying, request, rest_of, until_has
+from tests.tap.relaying import Kept, answer, origin_of, peer, relaying, request, until_has
 from tui_host.errors import JSON
-from tui_host.tap.http.logins import FORM_LIMIT, Logins
-from tui_host.tap.http.own_requests import TOO_SLOW
-from tui_host.tap.http.refusal import redirection
+from tui_host.tap.http.logins import FORM_LIMIT, LOG_IN_AGAIN, Logins
+from tui_host.tap.http.relay import redirection
 from tui_host.tap.http.upstream import Upstream, upstream_of
 from tui_host.tap.message_heads import HeadError, RequestHead, made, request_bytes, response_bytes
 
@@ -33,7 +32,7 @@ SERVER: dict[str, JSON] = {
 
 
 def told(logins: Logins, document: dict[str, JSON]) -> JSON:
-    passed: JSON = json.loads(logins.metadata.document(json.dumps(document).encode()))
+    passed: JSON = json.loads(logins.document(json.dumps(document).encode()))
     return passed
 
 
@@ -46,17 +45,16 @@ def known(upstream: str) -> Upstream:
     return upstream_of(upstream, {})
 
 
-def before(upstream: str = "https://mcp.example/mcp") -> Logins:
-    return Logins(known(upstream), OWN)
+def before(upstream: str = "https://mcp.example/mcp", tell: Callable[[str], None] = print) -> Logins:
+    return Logins(known(upstream), OWN, tell)
 
 
-def test_an_authorization_server_elsewhere_gets_a_place_once_its_metadata_is_known() -> None:
+def test_an_authorization_server_elsewhere_gets_a_place() -> None:
     logins = before()
-    assert told(logins, NAMES) == NAMES | {"resource": f"{OWN}/mcp"}
+    assert told(logins, NAMES) == {"resource": f"{OWN}/mcp", "authorization_servers": [f"{THERE}/t/"]}
     begin, path = "/.well-known/", "/tui-host-authorization/https/login.example/t"
     forms = [f"{begin}oauth-authorization-server{path}", f"{begin}openid-configuration{path}"]
     forms.append(f"{path}{begin}openid-configuration")
-    assert list(logins.metadata.unknown()) == [tuple(each.encode() for each in forms)]
     assert [route.target.decode() for each in forms if (route := logins.route(asked(each)))] == [
         f"{begin}oauth-authorization-server/t",
         f"{begin}openid-configuration/t",
@@ -68,8 +66,6 @@ def test_an_authorization_server_elsewhere_gets_a_place_once_its_metadata_is_kno
         "token_endpoint": f"{OWN}/tui-host-authorization/https/tokens.example:8443/t",
     }
     assert told(logins, SERVER) == SERVER | changed
-    assert not list(logins.metadata.unknown())
-    assert told(logins, NAMES) == {"resource": f"{OWN}/mcp", "authorization_servers": [f"{THERE}/t/"]}
     token = logins.route(asked(changed["token_endpoint"], b"POST"))
     assert token is not None
     assert (token.upstream.origin, token.target, token.shown) == ("https://tokens.example:8443", b"/t", b"")
@@ -82,52 +78,20 @@ def test_an_authorization_server_elsewhere_gets_a_place_once_its_metadata_is_kno
     "more",
     [
         {"authorization_response_iss_parameter_supported": True},
-        {"token_endpoint_auth_methods_supported": ["private_key_jwt", "tls_client_auth"]},
         {"token_endpoint": "https://user:word@login.example/t"},
         {"token_endpoint": "file:///t"},
         {"authorization_endpoint": OWN + "/round"},
     ],
 )
 def test_an_authorization_server_is_left_alone_where_no_other_name_of_it_would_do(more: dict[str, JSON]) -> None:
-    logins = before()
+    said: list[str] = []
+    logins = before(tell=said.append)
     told(logins, NAMES)
+    assert not logins.are_left_alone
     assert told(logins, SERVER | more) == SERVER | more
+    assert said == [LOG_IN_AGAIN % SERVER["issuer"]]
     assert told(logins, NAMES) == NAMES | {"resource": f"{OWN}/mcp"}
-    assert logins.metadata.are_left_alone
-
-
-def test_an_authorization_server_at_the_servers_own_origin_that_names_itself_is_named_by_its_own_url() -> None:
-    logins = before()
-    own: dict[str, JSON] = {"resource": "https://mcp.example/mcp", "authorization_servers": ["https://mcp.example"]}
-    told(logins, own)
-    told(logins, {"issuer": "https://mcp.example", "authorization_response_iss_parameter_supported": True})
-    assert told(logins, own) == own | {"resource": f"{OWN}/mcp"}
-
-
-def test_only_who_signs_for_the_tap_and_is_refused_is_left_to_himself() -> None:
-    def refused(claims: bytes, status: int) -> tuple[bool, bool]:
-        logins = before()
-        for document in (NAMES, SERVER, NAMES):
-            told(logins, document)
-        form = b"client_assertion=a." + base64.urlsafe_b64encode(claims).rstrip(b"=") + b".c&scope=b"
-        head = RequestHead(
-            method=b"POST",
-            target=b"/token",
-            minor=1,
-            fields=(
-                made(b"Content-Type", b"application/x-www-form-urlencoded"),
-                made(b"Content-Length", b"%d" % len(form)),
-            ),
-        )
-        assert logins.form(head, form)[1] == form
-        was_refused = logins.was_refused(head, status)
-        return was_refused, told(logins, NAMES) == NAMES | {"resource": f"{OWN}/mcp"}
-
-    assert refused(b'{"aud":"http:\\/\\/127.0.0.1:8322\\/token"}', 400) == (True, True)
-    assert refused(b'{"aud":["%s/"]}' % OWN.encode(), 401) == (True, True)
-    assert refused(b'{"aud":"%s/"}' % OWN.encode(), 200) == (False, False)
-    assert refused(b'{"aud":"https://login.example/t/"}', 400) == (False, False)
-    assert refused(b"\xff", 400) == (False, False)
+    assert logins.are_left_alone
 
 
 def test_nothing_leads_where_no_metadata_has_named_a_place() -> None:
@@ -159,9 +123,7 @@ def test_a_server_that_signs_in_itself_keeps_its_paths_also_in_json_with_escapes
     told(logins, own)
     for document in (server, own):
         said = json.dumps(document).replace("/", "\\/").encode()
-        assert json.loads(logins.metadata.document(said)) == json.loads(
-            json.dumps(document).replace("https://mcp.example", OWN)
-        )
+        assert json.loads(logins.document(said)) == json.loads(json.dumps(document).replace("https://mcp.example", OWN))
     page = logins.route(asked("/any?client_id=a&response_type=code&resource=http://127.0.0.1:8322/mcp"))
     assert page is not None
     assert (
@@ -212,31 +174,6 @@ async def test_a_form_waits_for_its_end_and_a_large_one_passes_as_it_is() -> Non
     assert [each.draft.data for each in relay.records("request")] == [each[2] for each in sent]
 
 
-async def test_a_place_that_an_earlier_tap_gave_is_found_again_and_another_is_refused() -> None:
-    async def servers(stream: Kept) -> None:
-        asked = await stream.head()
-        origin = origin_of(asked)
-        if b"authorization-server" in asked:
-            await stream.send(answer(b'{"issuer": "%s", "token_endpoint": "%s/give"}' % (origin, origin)))
-        else:
-            await stream.send(answer(b"", status=b"404 Not Found" if b"POST /give " not in asked else b"200 OK"))
-
-    async with peer(servers) as login:
-
-        async def script(stream: Kept) -> None:
-            asked = await stream.head()
-            origin = origin_of(asked)
-            names = b'{"resource": "%s/mcp", "authorization_servers": ["%s"]}' % (origin, login.origin.encode())
-            await stream.send(answer(names if b"protected-resource/mcp " in asked else b"{}"))
-
-        async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
-            place = b"/tui-host-authorization/http/127.0.0.1:%d/" % login.port
-            assert b"404 Not Found" in await relay.ask(request(relay.host, target=place + b"other"))
-            assert b"200 OK" in await relay.ask(request(relay.host, target=place + b"give"))
-    assert len(relay.told) == 1
-    assert b"POST /other" not in b"".join(map(bytes, login.received))
-
-
 async def test_a_page_may_send_a_browser_on_to_a_login_and_do_nothing_else() -> None:
     async with relaying("http://127.0.0.1:9/mcp", is_mcp=True) as relay:
         head = b" HTTP/1.1\r\nHost: %s\r\nSec-Fetch-Site: cross-site\r\nConnection: close\r\n\r\n" % relay.host
@@ -245,22 +182,6 @@ async def test_a_page_may_send_a_browser_on_to_a_login_and_do_nothing_else() -> 
         assert b"403 Forbidden" in await relay.ask(b"GET /authorize?client_id=a" + head)
         assert b"403 Forbidden" in await relay.ask(b"POST /authorize?client_id=a&response_type=code" + head)
         assert b"403 Forbidden" in await relay.ask(b"GET /.well-known/oauth-protected-resource" + head)
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"issuer": "\ud800", "token_endpoint": "\ud800"},
-        {"issuer": "https://mcp.example/\ud800", "token_endpoint": "https://mcp.example/\ud800"},
-        {"resource": "\ud800", "authorization_servers": ["\ud800", "https://login.example/\ud800", 7]},
-        {"issuer": "https://mcp.example", "token_endpoint_auth_methods_supported": [["none"], 7]},
-        {"issuer": ["https://mcp.example"], "note": '"issuer":"https://mcp.example"'},
-    ],
-)
-def test_metadata_with_what_is_no_url_passes(document: dict[str, JSON]) -> None:
-    passed = told(before(), document)
-    assert isinstance(passed, dict)
-    assert passed.keys() == document.keys()
 
 
 SPLIT = "HTTP/1.1\r\nHost: a\r\n\r\nPOST /shutdown HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n!"
@@ -279,10 +200,8 @@ def test_nothing_that_would_be_more_than_an_url_is_asked_for_or_sent_on(begin: s
     }
     endpoints: dict[str, JSON] = {"authorization_endpoint": url, "token_endpoint": url}
     assert told(logins, {"issuer": "https://mcp.example"} | endpoints) == {"issuer": OWN} | endpoints
-    assert not list(logins.metadata.unknown())
-    logins.name(rest.encode())
-    named = logins.unread(asked("/tui-host-authorization/https/a.example/")) or ()
-    assert all(target.isascii() and target.decode().isprintable() and b" " not in target for target in named)
+    logins.name_metadata(rest.encode())
+    assert not logins.is_metadata(rest.encode())
 
 
 def test_a_head_with_more_than_its_lines_is_never_written() -> None:
@@ -298,20 +217,6 @@ def test_a_head_with_more_than_its_lines_is_never_written() -> None:
                 fields[0].having(bad)
             with pytest.raises(HeadError):
                 response_bytes(redirection(b"https://login.example" + bad))
-
-
-async def test_a_client_that_says_no_more_while_the_tap_asks_first_gets_its_answer_and_an_end() -> None:
-    async def script(stream: Kept) -> None:
-        while True:
-            await stream.head()
-            await stream.send(answer(b"{}", more=b"Content-Type: application/json\r\n"))
-
-    target = b"/.well-known/oauth-protected-resource/mcp"
-    async with peer(script) as up, relaying(up.origin, is_mcp=True) as relay, await relay.client() as client:
-        with anyio.fail_after(20):
-            await client.send(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, relay.host))
-            await client.send_eof()
-            assert b"{}" in await rest_of(client)
 
 
 async def test_an_authorization_server_elsewhere_sends_nobody_on_to_the_server_and_shares_no_cookies_with_it() -> None:
@@ -331,48 +236,16 @@ async def test_an_authorization_server_elsewhere_sends_nobody_on_to_the_server_a
             await stream.send(answer(b'{"authorization_servers": ["%s"]}' % login.origin.encode()))
 
         async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
-            target = b"/tui-host-authorization/http/127.0.0.1:%d/t/give" % login.port
+            place = b"/tui-host-authorization/http/127.0.0.1:%d" % login.port
+            target = place + b"/t/give"
+            unknown = await relay.ask(request(relay.host, target=target))
+            for known in (b"/.well-known/oauth-protected-resource", b"/.well-known/oauth-authorization-server" + place):
+                await relay.ask(b"GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (known, relay.host))
             said = await relay.ask(request(relay.host, target=target, more=b"Cookie: servers=1\r\n"))
+    assert b"404 Not Found" in unknown
+    assert len(relay.told) == 1  # that it was refused
     assert b"Location: %s/moved?a=b\r\n" % login.origin.encode() in said
     assert b"Set-Cookie" not in said
     assert b"X-Kept: 1" in said
     assert b"POST /t/give" in login.received[-1]
     assert b"servers=1" not in b"".join(login.received)
-
-
-async def test_an_authorization_server_that_never_answers_holds_a_host_up_once_and_shortly(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("tui_host.tap.http.own_requests.PATIENCE_SECONDS", 0.1)
-
-    async def silent(stream: Kept) -> None:
-        await stream.head()
-        await stream.receive()
-
-    async with peer(silent) as login:
-        names = b'{"authorization_servers": ["%s"]}' % login.origin.encode()
-
-        async def script(stream: Kept) -> None:
-            while True:
-                await stream.head()
-                await stream.send(answer(names))
-
-        async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
-            head = b" HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % relay.host
-            for _ in range(3):
-                assert names in await relay.ask(b"GET /.well-known/oauth-protected-resource" + head)
-                assert b" 404 " in await relay.ask(b"GET /tui-host-authorization/http/a.example/" + head)
-    assert len(login.received) == 1
-    assert relay.told.count(TOO_SLOW) == 1
-
-
-def test_what_is_asked_for_may_have_any_bytes() -> None:
-    logins = before()
-    head = RequestHead(method=b"GET", target=b"/x?client_id=a&response_type=b\xff", minor=1, fields=())
-    route = logins.route(head)
-    assert route is not None
-    assert route.shown == b"https://mcp.example" + head.target
-    form = b"client_assertion=\xff.\xe9.x&a=\x80"
-    fields = (made(b"Content-Type", b"application/x-www-form-urlencoded"), made(b"Content-Length", b"%d" % len(form)))
-    posted = RequestHead(method=b"POST", target=b"/token", minor=1, fields=fields)
-    assert logins.form(posted, form) == (posted, form)

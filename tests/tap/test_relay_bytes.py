@@ -10,7 +10,7 @@ import pytest
 from anyio.abc import SocketStream
 
 from tests.interop.rawhttp import exchanges_in
-from tests.tap.relaying import Kept, Relaying, answer, peer, relaying, request, rest_of, until, until_has
+from tests.tap.relaying import Kept, Relaying, answer, peer, relaying, request, rest_of, until_has
 
 BODY = b'{"model":"m","text":"\xe4\xb8\xad\xe6\x96\x87 \\u2028 \xff not utf-8","messages":[]}'
 ANSWER = b'data: {"choices":[{"delta":{"content":"\xe4\xb8\xad"}}]}\r\n\r\ndata: [DONE]\n\n\x00\xff'
@@ -85,20 +85,6 @@ async def test_an_event_has_arrived_before_the_next_is_written() -> None:
             taken.set()
             data += await rest_of(client)
     assert data.endswith(b"6\r\ndata: \r\n3\r\nx\n\n\r\n0\r\n\r\n")
-
-
-async def test_a_request_goes_on_before_it_is_complete() -> None:
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        while not stream.has(b"second"):
-            await stream.receive()
-        await stream.send(answer())
-
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host, body=b"first second")[: -len(b" second")])
-        await until(lambda: bool(up.received) and b"first" in up.received[0])
-        await client.send(b" second")
-        assert (await rest_of(client)).endswith(b"{}")
 
 
 async def test_compressed_bodies_pass_as_they_are_and_are_recorded_so() -> None:
@@ -246,18 +232,6 @@ async def test_what_leads_back_is_changed_within_its_line() -> None:
     assert bytes(up.received[0]) == asking % (host, host)
 
 
-async def test_what_comes_before_an_answer_and_how_long_a_connection_lasts_reach_the_client() -> None:
-    hints = b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLink: </b>\r\n\r\n"
-    said = answer(b"ok", more=b"Connection: keep-alive\r\nKeep-Alive: timeout=5\r\n")
-
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(hints + said)
-
-    async with peer(script) as up, relaying(up.origin) as relay:
-        assert await relay.ask(b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % relay.host) == hints + said
-
-
 @pytest.mark.parametrize(
     "target",
     [
@@ -346,6 +320,7 @@ async def test_a_websocket_passes_as_it_is() -> None:
     assert relay.body() == b"\x81\x05GET /"
 
 
+@pytest.mark.exhaustive
 async def test_a_hundred_streams_at_once_each_get_their_own() -> None:
     async def script(stream: Kept) -> None:
         asked = await stream.head()

@@ -12,15 +12,14 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from typing_extensions import override
 
-from tests.ports import unused_port
 from tests.tap.relaying import PLACE, Kept, Relaying, answer, ending, peer, relaying, request, rest_of, until, until_has
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.http.llm_tap import OneObserver
-from tui_host.tap.recording.exchange_records import Exchanges, Later
-from tui_host.tap.report_kinds import ASKED, CHUNK, REQUEST, RESPONSE, SENT, lost
+from tui_host.tap.recording.channel_write import ASKED, CHUNK, REQUEST, RESPONSE, SENT, lost
+from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
@@ -60,37 +59,6 @@ async def test_a_client_that_goes_takes_the_upstreams_connection_with_it(way: st
         await until(lambda: up.ended == 1)
         await until(lambda: len(relay.records()) == 4)
     assert relay.body() == b"hello"
-    assert ending(relay).reason == "closed by host"
-
-
-async def test_clients_that_go_before_they_are_refused_end_nothing_but_themselves() -> None:
-    async with relaying(f"http://127.0.0.1:{unused_port()}") as relay:
-        for number in range(1, 6):
-            async with await relay.client() as client:
-                await client.send(request(relay.host))
-            await until(lambda many=number: sum(record.draft.kind == "error" for record in relay.records()) == many)
-        async with await relay.client() as client:
-            await client.send(request(relay.host))
-            assert b"502" in await until_has(client, b"could not be reached")
-    assert not [words for words in relay.told if "mistake" in words or "broken off" in words]
-    assert (
-        sum("answered 502 by the tap itself" in words for words in relay.told) == 6
-    )  # the command tells the same words once
-
-
-async def test_a_client_that_goes_while_it_is_still_sending_takes_the_upstreams_connection_with_it() -> None:
-    async def script(stream: Kept) -> None:
-        while True:
-            await stream.receive()
-
-    async with peer(script) as up, relaying(up.origin) as relay:
-        async with await relay.client() as client:
-            await client.send(request(relay.host, body=b"0123456789")[:-5])
-            await until(lambda: bool(up.received) and up.received[0].endswith(b"01234"))
-        await until(lambda: up.ended == 1)
-        await until(lambda: bool(relay.records()))
-    asked = relay.records("request")[0].draft
-    assert (asked.data, asked.malformed) == (b"01234", "the body is kept up to 5 of its 10 bytes")
     assert ending(relay).reason == "closed by host"
 
 
@@ -152,30 +120,6 @@ async def test_an_upstream_that_resets_resets_the_client(said: bytes) -> None:
     assert ending(relay).reason == "cut by peer"
 
 
-async def test_an_upstream_that_closes_without_a_word_leaves_the_client_without_one() -> None:
-    async def script(stream: Kept) -> None:
-        await stream.head()
-
-    async with peer(script) as up, relaying(up.origin) as relay:
-        assert await relay.ask(request(relay.host)) == b""
-    assert ending(relay).reason == "cut by peer"
-
-
-async def test_a_request_that_meets_the_end_of_a_kept_connection_is_asked_once_and_the_client_sees_that_end() -> None:
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(answer(b"first"))
-        await stream.head()
-
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
-        await until_has(client, b"first")
-        await client.send(request(relay.host))
-        with anyio.fail_after(20):
-            assert await rest_of(client) == b""
-    assert [bytes(each).count(b"POST ") for each in up.received] == [2]
-
-
 async def test_a_client_that_has_said_all_may_say_so_and_still_hears_the_answer() -> None:
     async def script(stream: Kept) -> None:
         await stream.head()
@@ -218,22 +162,6 @@ async def test_a_client_that_says_no_more_in_the_middle_of_its_request_hears_wha
         await client.send_eof()
         with anyio.fail_after(20):
             assert (await rest_of(client)).endswith(b"short")
-
-
-async def test_a_server_that_has_waited_long_enough_says_so_to_the_client() -> None:
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(answer(b"first"))
-        await heard.wait()
-        await stream.send(answer(b"too late", status=b"408 Request Timeout"))
-
-    heard = anyio.Event()
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
-        await until_has(client, b"first")
-        heard.set()
-        with anyio.fail_after(20):
-            assert (await rest_of(client)).startswith(b"HTTP/1.1 408 ")
 
 
 async def test_a_client_that_resets_resets_the_upstream() -> None:
@@ -408,36 +336,6 @@ async def test_what_passes_by_itself_comes_whole_however_slowly_it_is_taken_and_
     assert (second.reason, second.size) == ("complete", 5)
 
 
-@pytest.mark.parametrize("framing", [b"Content-Length: 99999999\r\n", b""])
-@pytest.mark.parametrize("way", ["closed", "reset"])
-async def test_what_passes_by_itself_ends_as_it_does_at_the_upstream(way: str, framing: bytes) -> None:
-    taken = anyio.Event()
-
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(HEAD + framing + b"\r\n" + LARGE)
-        await taken.wait()
-        if way == "reset":
-            stream.reset()
-
-    broken = False
-    async with peer(script) as up, relaying(up.origin, answer_limit=4) as relay, await relay.client() as client:
-        await client.send(request(relay.host))
-        got = await until_has(client, b"\r\n\r\n")
-        with anyio.fail_after(20):
-            while not got.endswith(b"the end"):
-                got += await client.receive(1 << 17)
-            taken.set()
-            try:
-                got += await rest_of(client)
-            except anyio.BrokenResourceError:
-                broken = True
-    assert got.partition(b"\r\n\r\n")[2] == LARGE
-    assert broken == (way == "reset")
-    is_whole = way == "closed" and not framing
-    assert (ending(relay).reason, ending(relay).size) == ("complete" if is_whole else "cut by peer", len(LARGE))
-
-
 @pytest.mark.parametrize("way", ["closed", "reset"])
 async def test_a_client_that_goes_while_something_passes_by_itself_takes_the_upstreams_connection_with_it(
     way: str,
@@ -466,9 +364,9 @@ async def test_a_client_that_goes_while_something_passes_by_itself_takes_the_ups
 
 def test_after_a_gap_nothing_more_of_a_body_is_kept_and_what_was_on_its_way_at_the_end_is_told_so() -> None:
     recorder = Recorder(None, Redactor(), capture="c", kind="tap")
-    later = Later(recorder)
+    later = TimedRecorder(recorder)
     faults: list[str] = []
-    exchanges = Exchanges(later, OneObserver(later, "peer"), PLACE, faults.append)
+    exchanges = ExchangeRecords(later, OneObserver(later, "peer"), PLACE, faults.append)
     head = b"http://127.0.0.1:1\nPOST /v1 HTTP/1.1\r\nHost: a\r\n\r\n"
     items = [(REQUEST, head), (SENT, b"ab"), (lost(SENT), b"5"), (SENT, b"c"), (ASKED, b""), (RESPONSE, HEAD + b"\r\n")]
     items += [(CHUNK, b"one"), (lost(CHUNK), b"100"), (CHUNK, b"two")]

@@ -119,37 +119,6 @@ async def test_of_what_is_refused_the_upstream_sees_nothing(name: str) -> None:
         assert relay.records()[0].draft.malformed is None  # no byte of a body was looked at, so none is missing
 
 
-@pytest.mark.parametrize(
-    "rest",
-    [
-        b"Host: evil.test:PORT\r\n\r\n",
-        b"Host: 127.0.0.1:PORT\r\nContent-Length: 1, 2\r\n\r\n",
-        b"Host: 127.0.0.1:PORT\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
-    ],
-)
-async def test_what_is_refused_has_no_body_where_nobody_waits_for_one(rest: bytes) -> None:
-    async with peer(answering) as up, relaying(up.origin) as relay:
-        asking = b"HEAD /v1/x HTTP/1.1\r\n" + rest.replace(b"PORT", b"%d" % relay.port)
-        answered = await relay.ask(asking)
-    assert b"X-Tui-Host-Tap: refused\r\n" in answered
-    assert answered.endswith(b"\r\n\r\n")
-
-
-async def test_a_head_without_end_behind_one_that_wants_no_body_is_refused_in_words() -> None:
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
-        await stream.receive()
-
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        here = b"Host: 127.0.0.1:%d\r\n" % relay.port
-        await client.send(b"HEAD /v1/x HTTP/1.1\r\n" + here + b"\r\n")
-        await until_has(client, b"\r\n\r\n")
-        await client.send(POST.replace(b"PORT", b"%d" % relay.port) + here + b"X-A: " + b"a" * (300 << 10))
-        answered = await until_has(client, b"}\n")
-    assert answered.startswith(b"HTTP/1.1 431 ")
-
-
 @pytest.mark.parametrize("name", TAKEN)
 async def test_what_programs_send_is_passed_on(name: str) -> None:
     async def script(stream: Kept) -> None:

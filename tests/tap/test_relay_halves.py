@@ -5,32 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from tests.tap.relaying import Kept, answer, ending, peer, relaying, request, rest_of, until, until_has
-
-
-async def test_what_a_server_says_when_it_has_waited_long_enough_may_come_in_pieces() -> None:
-    said = answer(b"too late", status=b"408 Request Timeout")
-    pieces = [said[:9], said[9:30], said[30:-3], said[-3:]]
-
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(answer(b"first"))
-        for piece, heard in zip(pieces, turns, strict=True):
-            await heard.wait()
-            await stream.send(piece)
-
-    turns = [anyio.Event() for _ in pieces]
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
-        await until_has(client, b"first")
-        turns[0].set()
-        turns[1].set()
-        assert await until_has(client, said[:30]) == said[:30]
-        turns[2].set()
-        assert await until_has(client, said[30:-3]) == said[30:-3]
-        turns[3].set()
-        with anyio.fail_after(20):
-            assert await rest_of(client) == said[-3:]
+from tests.tap.relaying import Kept, ending, peer, relaying, request, rest_of, until, until_has
 
 
 @pytest.mark.parametrize("way", ["closed", "reset"])
@@ -56,36 +31,6 @@ async def test_half_a_head_is_left_to_the_client(half: bytes, way: str) -> None:
             with pytest.raises(anyio.BrokenResourceError if way == "reset" else anyio.EndOfStream):
                 await client.receive()
     assert ending(relay).reason == "cut by peer"
-
-
-async def test_an_upstream_that_resets_between_requests_resets_the_client() -> None:
-    taken = anyio.Event()
-
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(answer(b"first"))
-        await taken.wait()
-        stream.reset()
-
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
-        await until_has(client, b"first")
-        taken.set()
-        with anyio.fail_after(20), pytest.raises(anyio.BrokenResourceError):
-            await rest_of(client)
-
-
-@pytest.mark.parametrize("behind", [b"GET /half HTTP/1.1\r\nHo", b"\r\n\r\n"])
-async def test_a_client_that_says_no_more_behind_half_a_request_is_heard_at_once(behind: bytes) -> None:
-    async def script(stream: Kept) -> None:
-        await rest_of(stream)
-        await stream.send(answer(b"all heard"))
-
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host) + behind)
-        await client.send_eof()
-        with anyio.fail_after(20):
-            assert await rest_of(client) == answer(b"all heard")
 
 
 async def test_a_client_that_changes_the_protocol_and_has_said_all_before_it_is_answered_is_heard() -> None:

@@ -43,6 +43,7 @@ def head(relay: Relaying, size: int) -> bytes:
     return b"POST /v1/files HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n" % (relay.host, size)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("unread", [0, 2 << 20])
 async def test_what_the_upstream_does_not_take_is_not_read_from_the_client(unread: int) -> None:
     """Neither before it is connected to, nor behind a request that it has answered and not read."""

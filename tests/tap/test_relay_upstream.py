@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import sys
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
@@ -13,10 +11,8 @@ from anyio.streams.tls import TLSStream
 
 from tests.llm.test_model_reach import certificate
 from tests.ports import unused_port
-from tests.tap.relaying import Kept, answer, peer, relaying, request, until_has
-from tui_host.capture.http.client_faults import words_of
+from tests.tap.relaying import Kept, answer, peer, relaying, request
 from tui_host.errors import SettingsError, TuiHostError
-from tui_host.tap.http.loop_detection import BUSY
 from tui_host.tap.http.upstream import upstream_of
 
 
@@ -95,10 +91,6 @@ async def test_where_an_upstream_does_not_encrypt_the_url_that_may_be_meant_is_n
     assert b"Operation not permitted" not in answered
 
 
-def test_the_number_of_an_error_of_tls_is_none_of_the_system() -> None:
-    assert words_of(ssl.SSLError(1, "[SSL] record layer failure")) == "SSLError: [SSL] record layer failure"
-
-
 async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
     async def script(stream: Kept) -> None:
         await stream.head()
@@ -173,34 +165,3 @@ async def test_a_tap_before_itself_is_refused() -> None:
     with pytest.raises(TuiHostError, match="is this tap itself"):
         async with relaying(f"http://localhost:{port}/v1", port=port):
             pass
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
-async def test_taps_that_lead_to_each_other_say_so_instead_of_asking_each_other_for_ever() -> None:
-    one, other = unused_port(), unused_port()
-    async with (
-        relaying(f"http://127.0.0.1:{other}/v1", port=one) as relay,
-        relaying(f"http://localhost:{one}", port=other) as second,
-    ):
-        for _ in range(2):
-            with anyio.fail_after(20):
-                answered = await relay.ask(request(relay.host))
-            assert answered.startswith(b"HTTP/1.1 508 ")
-            assert b"taps lead to each other" in answered
-        assert 2 * BUSY < len([*relay.records("request"), *second.records("request")]) < 6 * BUSY
-
-
-async def test_a_busy_tap_reaches_an_upstream_that_is_none_however_many_connections_there_are() -> None:
-    async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(answer(b"ok"))
-        await stream.receive()
-
-    async with peer(script) as up, relaying(up.origin.replace("127.0.0.1", "localhost")) as relay:
-        async with AsyncExitStack() as clients:
-            for _ in range(2 * BUSY):
-                client = await clients.enter_async_context(await relay.client())
-                await client.send(request(relay.host))
-                with anyio.fail_after(20):
-                    assert (await until_has(client, b"\r\n")).startswith(b"HTTP/1.1 200 ")
-        assert {bytes(each) for each in up.received} == {bytes(up.received[0])}

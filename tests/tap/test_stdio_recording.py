@@ -1,4 +1,4 @@
-"""What a stdio tap records, and that nothing which hinders it hinders the relay. Source: threats.md, PXY-09 and STO."""
+"""What a stdio tap records, and that nothing which hinders it hinders the relay."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.capture.held import is_held
 from tests.tap.stdio_taps import (
     ECHO,
     PING,
@@ -128,89 +126,6 @@ def test_where_nothing_can_be_recorded_everything_passes_and_that_is_told_once(
     assert process.wait() == 0
 
 
-def test_a_damaged_database_is_set_aside_and_a_new_one_begun(tmp_path: Path) -> None:
-    (tmp_path / "tui-host.db").write_bytes(b"no database, but long enough to be one" * 200)
-    process = start(tap(tmp_path, *ECHO))
-    write(process, [PING % 1]).join()
-    assert said(process) == PING % 1
-    assert "set aside" in told(process)
-    assert process.wait() == 0
-    assert data(recorded(tmp_path), "in") == PING % 1
-
-
-def test_what_waits_behind_another_programs_database_when_the_tap_ends_is_told_to_be_lost_before_it_does(
-    tmp_path: Path,
-) -> None:
-    data_dir = tmp_path / "data"
-    process = start(tap(data_dir, *ECHO))
-    push(process, PING % 1)
-    assert pull(process, len(PING % 1)) == PING % 1
-    until(lambda: bool(sessions(data_dir)) and len(records(data_dir)) == 2)
-    foreign = sqlite3.connect(tmp_path / "other.db")
-    foreign.execute("CREATE TABLE precious (thing)")
-    foreign.commit()
-    foreign.close()
-    for left in ("tui-host.db-wal", "tui-host.db-shm"):
-        (data_dir / left).unlink(missing_ok=True)
-    (tmp_path / "other.db").replace(data_dir / "tui-host.db")
-    push(process, PING % 2)
-    assert pull(process, len(PING % 2)) == PING % 2
-    assert process.stderr is not None
-    until(lambda: b"another program" in process.stderr.readline())  # pyright: ignore[reportOptionalMemberAccess] - it is a pipe
-    write(process, []).join()
-    assert told(process) == "tui-host tap math: what waited in memory is lost, records: 2\n"
-
-
-def gone_on(folder: Path) -> subprocess.Popen[bytes]:
-    """A tap called `stays` whose database was removed, and that has begun another: it has looked at the disk since."""
-    process = start(tap(folder, *ECHO, name="stays"))
-    push(process, PING % 0)
-    assert pull(process, len(PING % 0)) == PING % 0
-    until(lambda: bool(sessions(folder)) and len(records(folder)) == 2)
-    shutil.rmtree(folder)
-    push(process, PING % 1)
-    assert pull(process, len(PING % 1)) == PING % 1
-    assert process.stderr is not None
-    until(lambda: b"recording goes on" in process.stderr.readline())  # pyright: ignore[reportOptionalMemberAccess] - it is a pipe
-    return process
-
-
-def test_a_tap_holds_its_database_until_it_ends_also_where_it_looks_whether_all_is_well(tmp_path: Path) -> None:
-    """A process that closes a file which it has open elsewhere too has let go of it: others then write where it reads."""
-    folder = tmp_path / "data"
-    process = gone_on(folder)
-    push(process, PING % 2)
-    assert pull(process, len(PING % 2)) == PING % 2
-    until(lambda: len(records(folder)) >= 4)
-    assert is_held(folder / "tui-host.db")
-    write(process, []).join()
-    said(process)
-    until(lambda: [info.live for info in sessions(folder)] == [False])
-    assert not is_held(folder / "tui-host.db")
-
-
-def test_taps_that_a_host_begins_one_after_the_other_beside_one_that_stays_are_all_recorded(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    stays = gone_on(folder)
-    for number in range(2, 6):
-        process = start(tap(folder, *ECHO, name=f"call {number}"))
-        push(process, PING % number)
-        assert pull(process, len(PING % number)) == PING % number
-        write(process, []).join()
-        said(process)
-        until(lambda number=number: sorted(info.live for info in sessions(folder)) == [False] * (number - 1) + [True])
-    push(stays, PING % 6)
-    assert pull(stays, len(PING % 6)) == PING % 6
-    write(stays, []).join()
-    said(stays)
-    until(lambda: [info.live for info in sessions(folder)] == [False] * 5)
-    kept = {info.title: data(records(folder, info.id), "in") for info in sessions(folder)}
-    assert kept.pop("stays").endswith(PING % 6)
-    assert kept == {f"call {number}": PING % number for number in range(2, 6)}
-    with closing(sqlite3.connect(folder / "tui-host.db")) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-
-
 def test_a_database_that_another_process_holds_keeps_no_byte_waiting(tmp_path: Path) -> None:
     process = start(tap(tmp_path, *ECHO))
     assert process.stdin is not None
@@ -240,12 +155,12 @@ def test_a_configuration_with_mistakes_is_none_of_a_taps_business(tmp_path: Path
 
 
 def test_of_many_taps_at_once_one_that_is_killed_takes_no_record_of_the_others(tmp_path: Path) -> None:
-    taps = [start(tap(tmp_path, *ECHO, name=f"server-{number}")) for number in range(4)]
+    taps = [start(tap(tmp_path, *ECHO, name=f"server-{number}")) for number in range(3)]
     for process in taps:
         push(process, pings(200))
     for process in taps:
         assert pull(process, len(pings(200))) == pings(200)
-    until(lambda: [len(records(tmp_path, info.id)) for info in sessions(tmp_path)] == [400] * 4)
+    until(lambda: [len(records(tmp_path, info.id)) for info in sessions(tmp_path)] == [400] * 3)
     taps[0].send_signal(signal.SIGKILL)
     for process in taps[1:]:
         write(process, [pings(300)]).join()
@@ -254,7 +169,7 @@ def test_of_many_taps_at_once_one_that_is_killed_takes_no_record_of_the_others(t
     taps[0].wait()
     until(lambda: not any(info.live for info in sessions(tmp_path)))
     by_name = {info.title: info.id for info in sessions(tmp_path)}
-    for number in (1, 2, 3):
+    for number in (1, 2):
         found = records(tmp_path, by_name[f"server-{number}"])
         assert data(found, "in") == data(found, "out") == pings(200) + pings(300)
     assert data(records(tmp_path, by_name["server-0"]), "in") == pings(200)
@@ -288,7 +203,7 @@ def test_a_recorder_that_stands_still_holds_nothing_up_and_gets_all_of_it_later(
     until(lambda: len(records(tmp_path)) == 2 if sessions(tmp_path) else False)
     recorder = recorder_of(process.pid)
     os.kill(recorder, signal.SIGSTOP)
-    whole = (os.urandom(50_000).hex().encode() + b"\n") * 150  # fifteen megabytes: more than pipe and memory hold
+    whole = (os.urandom(50_000).hex().encode() + b"\n") * 60  # six megabytes there and back: more than memory holds
     writing = write(process, [whole])
     assert pull(process, len(whole)) == whole
     writing.join()
@@ -299,6 +214,7 @@ def test_a_recorder_that_stands_still_holds_nothing_up_and_gets_all_of_it_later(
     assert data(found, "in") == data(found, "out") == PING % 0 + whole
 
 
+@pytest.mark.exhaustive
 def test_what_is_wrong_only_after_the_taps_end_is_told_in_the_file_that_standard_error_is(tmp_path: Path) -> None:
     errors = tmp_path / "errors"
     with errors.open("wb") as file:
@@ -339,6 +255,7 @@ assert process.wait() == 0
 """
 
 
+@pytest.mark.exhaustive
 def test_on_a_full_disk_everything_passes_and_what_waited_is_recorded_once_there_is_room(tmp_path: Path) -> None:
     unshare = shutil.which("unshare")
     disk = tmp_path / "disk"

@@ -235,11 +235,7 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    folder: Path,
-    *,
-    config: str = PATIENT,
-    size: tuple[int, int] = WIDE,
-    environment: Mapping[str, str] | None = None,
+    folder: Path, *, config: str = PATIENT, size: tuple[int, int] = WIDE, environment: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Running]:
     """The app on a data folder of its own; its host has ended when the block is left.
 

@@ -71,7 +71,6 @@ class Asking(App[None]):
         super().__init__()
         self.questions = questions
         self.granted: list[Question] = []
-        self.done = 0
         self._quiet = quiet
         self._glyphs = glyphs
 
@@ -109,9 +108,6 @@ class Asking(App[None]):
         if isinstance(event, kinds) and any(found.swallow(event) for found in self.query(Approval)):
             return
         await super().on_event(event)
-
-    def on_approval_done(self) -> None:
-        self.done += 1
 
 
 class Alone(Asking):

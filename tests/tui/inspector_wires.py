@@ -27,10 +27,7 @@ TOOL: JSON = {
     "type": "function",
     "function": {"name": "math__multiply", "description": "Multiply two numbers.", "parameters": {"type": "object"}},
 }
-MESSAGES: list[JSON] = [
-    {"role": "system", "content": "You are helpful."},
-    {"role": "user", "content": "what's 6 × 5?"},
-]
+MESSAGES: list[JSON] = [{"role": "system", "content": "You are helpful."}, {"role": "user", "content": "what's 6 × 5?"}]
 CALL: dict[str, JSON] = {
     "id": "call_1",
     "type": "function",

@@ -99,7 +99,7 @@ async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(ap
     # Elsewhere the keys that decide are keys like any other.
     await app.press("tab")
     assert app.focused is app.inspector.ladder
-    await app.until_shown("tab comes back to decide")
+    await app.until_shown("tab goes back to decide")
     await app.press("y", "Y", "n")
     assert calls(app)[0].state == "waiting"
     await app.press_at_once("escape", "y")
@@ -123,7 +123,7 @@ async def test_a_reason_is_told_to_the_model_word_for_word(app: Running) -> None
     await app.send(SUM)
     await app.until_asked()
     await app.press("r")
-    await app.until_shown("Why not? The model is told.", "enter rejects with this reason")
+    await app.until_shown("Why not? The model will read this.", "enter rejects with this reason")
     assert "y once" not in app.text
     await app.type("no, yes and Y are letters here")
     await app.press("enter")
@@ -139,7 +139,7 @@ async def test_edited_arguments_are_shown_again_and_are_what_is_sent(app: Runnin
     await app.send('call math.add {"a": 2, "b": 3}')
     approval = await app.until_asked()
     await app.press("e")
-    await app.until_shown("enter shows it as it will be sent")
+    await app.until_shown("enter shows what will be sent")
     await app.press("backspace", "backspace", "backspace", *"x}")
     await app.press("enter")
     await app.until_shown("not JSON")
@@ -149,7 +149,7 @@ async def test_edited_arguments_are_shown_again_and_are_what_is_sent(app: Runnin
     await app.press("backspace", "backspace", "4", "0", "}", "y")
     assert calls(app)[0].state == "waiting"
     await app.press("backspace", "enter")
-    await app.until_shown("edited: this is what will be sent", '"b": 40')
+    await app.until_shown("edited: this will be sent", '"b": 40')
     await app.decide("y")
     await app.until_idle()
     call = calls(app)[0]
@@ -188,7 +188,7 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.send('call math.add {"a": 1, "b": 1}')
     await app.until_asked()
     await app.press("A")
-    await app.until_shown("A again: every call of math.add")
+    await app.until_shown("Press A again")
     assert calls(app)[0].state == "waiting"
     await app.until_asked()
     await app.press("A")
@@ -202,7 +202,7 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.decide("n")  # another tool asks
     await app.until_idle()
     await app.send("/revoke")
-    await app.until_shown("Taken back; asked again from now on: math.add")
+    await app.until_shown("Revoked; asked again from now on: math.add")
     await app.send('call math.add {"a": 3, "b": 3}')
     await app.decide("n")
     await app.until_idle()
@@ -229,7 +229,7 @@ async def test_stop_keeps_what_came_and_the_model_sees_that_it_was_cut(app: Runn
     app.session.model = ModelRef(provider="demo", model="openai")  # the embedded one takes its time
     await app.send("write 3000 words")
     await app.until(lambda: len(answer(app).text) > 40)
-    await app.until_shown("the answer is coming", "escape stops", "demo/openai")
+    await app.until_shown("receiving the answer", "escape stops", "demo/openai")
     await app.press("escape")
     await app.until_idle()
     came = answer(app).text

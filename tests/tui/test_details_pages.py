@@ -19,13 +19,7 @@ from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
 from tui_host.tui.masks import masked
-from tui_host.tui.widgets.details.wire_tabs import (
-    decision_page,
-    frame_page,
-    headers_page,
-    raw_page,
-    timing_page,
-)
+from tui_host.tui.widgets.details.wire_tabs import decision_page, frame_page, headers_page, raw_page, timing_page
 from tui_host.tui.widgets.pages.detail_page import cut, fitting
 from tui_host.tui.widgets.pages.text_page import TextPage, hex_text, is_text
 
@@ -121,7 +115,7 @@ def test_a_doubtful_frame_says_whole_whose_it_may_be() -> None:
         for page in (raw_page, frame_page):
             lines = drawn(page(wires, replace(row, doubtful=calls)), width)
             assert all(cell_len(line) <= width for line in lines)
-            assert " ".join(lines).startswith(f"doubtful: {calls}: joined to none")
+            assert " ".join(lines).startswith(f"doubtful: {calls}: linked to none")
 
 
 def test_why_there_was_no_answer_wraps_between_words() -> None:
@@ -164,7 +158,7 @@ def test_bytes_that_are_no_text_are_shown_as_hex() -> None:
     assert hex_text(b"\x89PNG\r\n").startswith("00000000  89 50 4e 47 0d 0a")
     wires = Wires()
     lines = drawn(raw_page(wires, frame(wires, b"\x00\x01")))
-    assert lines[0] == "3 bytes · no text: offset, hex, ASCII"
+    assert lines[0] == "3 bytes · binary: offset, hex, ASCII"
     assert lines[-1].startswith("00000000  00 01 0a")
 
 
@@ -175,7 +169,7 @@ def test_a_compressed_body_is_decoded_and_says_so() -> None:
     packed = gzip.compress(b'{"ok":true}')
     response = wires.chunk(response, packed, 1.2)
     lines = drawn(raw_page(wires, wires.end(response, 1.3)))
-    assert lines[0] == f"{len(packed)} bytes · gzip, decoded below · 11 bytes then · UTF-8"
+    assert lines[0] == f"{len(packed)} bytes · gzip, decoded below · 11 bytes decoded · UTF-8"
     assert lines[-1] == '{"ok":true}'
 
 
@@ -185,7 +179,7 @@ def test_a_compressed_body_that_broke_off_shows_what_it_gave() -> None:
     response = wires.response(request, 1.1, encoding="gzip")
     response = wires.chunk(response, gzip.compress(b"hello " * 5000)[:-20], 1.2)
     text = "\n".join(drawn(raw_page(wires, response), 200))
-    assert "as far as it goes" in text
+    assert "as far as possible" in text
     assert "more may come" in text
 
 
@@ -196,7 +190,7 @@ def test_what_was_taken_out_is_masked_with_its_name_and_length() -> None:
     row = wires.request("key ⟨secret:KEY⟩".encode(), 1.0, exchange="x", redacted=redacted)
     lines = drawn(raw_page(wires, row), 100)
     assert lines[-1] == "key ••• KEY (51)"
-    assert any("a secret was taken out" in line for line in lines)
+    assert any("a secret was removed" in line for line in lines)
 
 
 def test_credentials_in_headers_are_masked_in_place_and_in_what_is_copied() -> None:
@@ -237,7 +231,7 @@ def test_a_frame_that_is_no_json_is_shown_as_it_came() -> None:
     assert lines == [
         "8 bytes · UTF-8",
         "malformed: not JSON: Expecting value at character 0",
-        "not JSON: shown as it came",
+        "not JSON: shown as received",
         "hello {␊",
     ]
 
@@ -253,7 +247,7 @@ def test_timing_tells_how_long_the_answer_was_waited_for() -> None:
     wires = Wires()
     a_turn(wires)
     lines = drawn(timing_page(wires, row_of(wires, "request")))
-    assert "waited: 410 ms for the first byte of the answer" in lines
+    assert "waited: 410 ms for the answer's first byte" in lines
     assert any(line.startswith("together: [") and line.endswith("600 ms") for line in lines)
 
 

@@ -17,13 +17,8 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.dialect_table import DIALECTS
 from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.details.events_tab import events_page
-from tui_host.tui.widgets.details.wire_tabs import (
-    frame_page,
-    headers_page,
-    raw_page,
-    timing_page,
-)
-from tui_host.tui.widgets.ladder.row_summary import describe
+from tui_host.tui.widgets.details.wire_tabs import frame_page, headers_page, raw_page, timing_page
+from tui_host.tui.widgets.ladder.row_words import describe
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.page_steps import Steps, made
 from tui_host.tui.widgets.pages.parts_page import parts_page

@@ -27,9 +27,9 @@ class Held(TuiHost):
         self.go = asyncio.Event()
 
     @override
-    async def _bring_the_rest(self) -> None:
+    async def load_the_rest(self) -> None:
         await self.go.wait()
-        await super()._bring_the_rest()
+        await super().load_the_rest()
 
 
 def cells(app: TuiHost) -> list[list[tuple[str, str]]]:
@@ -91,4 +91,4 @@ async def test_what_is_done_before_all_is_there_is_done_as_soon_as_it_can_be(tmp
         await pilot.press("f3")
         assert app.screen is app.main
         assert app.main.arrangement == "inspector"
-        assert app.main.unsent == "hi"
+        assert app.main.submissions.prompt.message() == "hi"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.captured import ASK, CHAT, TELL
 from tests.capture.drafts import WAIT
+from tests.cases import first_of, first_values
 from tests.infer.kept import keep_story
+from tests.opening.captured import ASK, CHAT, TELL
 from tests.tui.app_running import MATH, WIDE, Running, running
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.record import Direction, Draft, Place, Record
@@ -76,7 +77,7 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         await app.type("two")
         await app.until(lambda: "one.log" not in app.text)
         await app.press("enter")
-        await app.until_shown("no chat stands in it", "tools/call #1")
+        await app.until_shown("This capture has no chat", "tools/call #1")
 
 
 async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_has_been(tmp_path: Path) -> None:
@@ -109,7 +110,7 @@ async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_
     store.close()
 
 
-@pytest.mark.parametrize("table", ["sessions", "records"])
+@pytest.mark.parametrize("table", first_values(["records", "sessions"]))
 async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp_path: Path, table: str) -> None:
     store = Store.open(tmp_path / "data" / "tui-host.db")
     info = replace(foreign_session("20261122-101500-abcde", "big.har"), created_ns=1, updated_ns=1)
@@ -185,7 +186,7 @@ def a_tap(folder: Path) -> bytes:
         store.close()
 
 
-@pytest.mark.parametrize(("made", "whole"), [(a_log, ("request  63", "hello")), (a_tap, ("It is three.",))])
+@pytest.mark.parametrize(("made", "whole"), first_of([(a_log, ("request  63", "hello")), (a_tap, ("It is three.",))]))
 async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last(
     tmp_path: Path, made: Callable[[Path], bytes], whole: Sequence[str]
 ) -> None:
@@ -211,6 +212,6 @@ async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last
         assert "From a file, read only." in text
         assert not [
             words
-            for words in ("Ask anything", "Nothing on the wire", "no chat stands", EMPTY_KEPT, "Each number")
+            for words in ("Ask anything", "Nothing sent yet", "This capture has no chat", EMPTY_KEPT, "Press a number")
             if words in text
         ]

@@ -13,7 +13,7 @@ from tui_host.capture.record import MISSING
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.widgets.details import detail_panel as panel
-from tui_host.tui.widgets.ladder.ladder_header import FilterInput, LadderHeader
+from tui_host.tui.widgets.ladder.ladder_title import FilterInput, LadderHeader
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.page_steps import Steps
 from tui_host.tui.widgets.pages.row_source import InspectorSource
@@ -23,7 +23,7 @@ from tui_host.tui.widgets.pages.text_page import TextPage
 async def test_before_anything_moved_it_says_what_to_do() -> None:
     app = Inspecting(Wires())
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "Nothing on the wire yet. Ask something" in app.text)
+        await until(pilot, lambda: "Nothing sent yet. Ask something" in app.text)
 
 
 async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:

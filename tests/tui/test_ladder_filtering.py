@@ -11,11 +11,10 @@ import pytest
 from tests.tui.inspector_wires import Wires, a_turn, connected, events_of, to_json
 from tui_host.capture.ladder.row import Row
 from tui_host.tui.glyphs import UNICODE
-from tui_host.tui.widgets.ladder.ladder_drawing import LadderDrawing
 from tui_host.tui.widgets.ladder.ladder_filter import Filtering
+from tui_host.tui.widgets.ladder.ladder_lines import LadderDrawing
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
-from tui_host.tui.widgets.ladder.row_summary import describe
-from tui_host.tui.widgets.ladder.row_words import LadderWords
+from tui_host.tui.widgets.ladder.row_words import LadderWords, describe
 
 
 @dataclass
@@ -92,7 +91,7 @@ def test_every_word_that_a_row_shows_finds_it() -> None:
         ("asks multiply", [3]),
         ("#4", [5, 6]),
         ("12 ms kind:result", [6]),
-        ("server asks", [13]),
+        ("by the server", [13]),
         ("2 lines", [11]),
         ("doubtful: or", [5]),
         ("kind:response events", [3, 8]),

@@ -14,14 +14,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.ladder.ladder_lines import (
-    Columns,
-    Told,
-    clock,
-    heading,
-    row_line,
-    short_path,
-)
+from tui_host.tui.widgets.ladder.ladder_lines import Columns, Told, clock, heading, row_line, short_path
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
 
@@ -97,7 +90,7 @@ def test_a_result_comes_with_its_words_and_how_long_it_took() -> None:
 
 def test_a_server_s_own_request_is_plainly_the_server_s() -> None:
     row = replace(ROW, outward=False, method="roots/list", rpc_id="1")
-    assert drawn(row) == " 2.91     ├<── math   roots/list #1  the server asks"
+    assert drawn(row) == " 2.91     ├<── math   roots/list #1  asked by the server"
 
 
 def test_a_row_whose_time_is_not_known_has_none() -> None:

@@ -89,15 +89,7 @@ def test_tables_take_the_room_they_need_and_fold_where_there_is_none() -> None:
 
 def test_a_table_without_room_is_told_cell_by_cell() -> None:
     source = "| a | b | c |\n|---|---|---|\n| one two | three | four |\n| 1 | 2 | 3 |"
-    assert lines(source, 12) == [
-        "a  one two",
-        "b  three",
-        "c  four",
-        "",
-        "a  1",
-        "b  2",
-        "c  3",
-    ]
+    assert lines(source, 12) == ["a  one two", "b  three", "c  four", "", "a  1", "b  2", "c  3"]
 
 
 def test_fences_name_their_language_and_keep_their_spaces() -> None:
@@ -268,15 +260,7 @@ def test_any_markup_can_be_drawn_and_streamed(source: str, step: int) -> None:
 def test_a_table_whose_words_would_break_is_told_record_by_record() -> None:
     source = "| Server | When |\n|---|---|\n| weather | 12:00:01 |\n| math | noon |"
     assert lines(source, 18) == ["Server  │ When", "────────┼─────────", "weather │ 12:00:01", "math    │ noon"]
-    assert lines(source, 17) == [
-        "Server",
-        "  weather",
-        "When   12:00:01",
-        "",
-        "Server",
-        "  math",
-        "When   noon",
-    ]
+    assert lines(source, 17) == ["Server", "  weather", "When   12:00:01", "", "Server", "  math", "When   noon"]
 
 
 def test_br_is_the_end_of_a_line_in_a_cell_and_in_a_text() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.cells import cell_len
 from rich.style import Style
+from textual import messages
 from textual.app import App, ComposeResult
 from textual.containers import Container, Horizontal
 from textual.screen import Screen
@@ -15,9 +16,9 @@ from textual.strip import Strip
 from textual.widgets import Static, TextArea
 from typing_extensions import override
 
+from tests.cases import first_values
 from tests.tui.test_lines import Numbers, Picked
 from tui_host.tui import textual_private
-from tui_host.tui.screens.painted import PaintedScreen
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,7 +30,7 @@ SIZE = (60, 16)
 Cell = tuple[str, Style | None]
 
 
-class Panes(PaintedScreen):
+class Panes(Screen[None]):
     """Two views side by side under a header; something lies over the first, and a prompt below."""
 
     DEFAULT_CSS = """
@@ -45,10 +46,15 @@ class Panes(PaintedScreen):
 
     def __init__(self) -> None:
         super().__init__()
+        textual_private.paint_exactly(self)
         self.header = Static("header")
         self.left, self.right = Numbers(50), Picked(30)
         self.over = Container(Static("over"), id="over")
         self.prompt = TextArea()
+
+    def on_update(self, event: messages.Update) -> None:
+        if event.widget is self.focused:
+            textual_private.paint_now(self, event.widget)
 
     @override
     def compose(self) -> ComposeResult:
@@ -176,7 +182,7 @@ async def test_what_is_typed_is_painted_before_all_else() -> None:
         assert others
 
 
-@pytest.mark.parametrize("size", [(1, 1), (20, 3), (200, 60)])
+@pytest.mark.parametrize("size", first_values([(20, 3), (1, 1), (200, 60)]))
 async def test_a_screen_of_any_size_is_painted(size: tuple[int, int]) -> None:
     app = Painted()
     async with app.run_test(size=size) as pilot:

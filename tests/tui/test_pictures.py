@@ -85,7 +85,7 @@ async def test_the_card_of_a_provider_that_refuses(tmp_path: Path) -> None:
 async def test_everything_can_be_read_in_a_light_theme_too(tmp_path: Path) -> None:
     async with still(tmp_path, size=USUAL, theme=LIGHT) as app:
         app.a_failed_request()
-        await app.until_shown("tries again")
+        await app.until_shown("to try again")
         assert not app.faint, app.faint
         app.a_question()
         await app.until_shown("Approve 2 calls?", "ready", 'math.add {"a":6,"b":5}  waiting for you')

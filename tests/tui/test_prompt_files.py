@@ -99,7 +99,7 @@ async def test_what_cannot_be_sent_is_said_and_the_draft_stays(folder: Path) -> 
         await until(pilot, lambda: len(app.query(Completion)) > 0 and app.query_one(Completion).chosen == "blob.bin")
         await pilot.press("enter")
         await until(pilot, lambda: len(app.screen.query(Toast)) > 0)
-        assert "neither an image" in str(app.screen.query_one(Toast).render())
+        assert "neither a supported image" in str(app.screen.query_one(Toast).render())
         assert (app.prompt.text, app.sent) == ("@b", [])
 
 

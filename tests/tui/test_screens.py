@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -23,7 +24,14 @@ from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.glyphs import ASCII, UNICODE
 from tui_host.tui.key_tables import ACTIONS, PLACES
-from tui_host.tui.screens.help_screen import ABOUT_MARKS, HelpScreen, HelpView, in_marks, paragraphs
+from tui_host.tui.screens.help_screen import (
+    ABOUT_MARKS,
+    DocumentScreen,
+    HelpScreen,
+    help_text,
+    in_glyphs,
+    shipped_documents,
+)
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import KeyLine, PageScreen
 from tui_host.tui.screens.servers_screen import ServersScreen
@@ -31,6 +39,8 @@ from tui_host.tui.screens.sessions_screen import SessionsScreen
 from tui_host.tui.widgets.approval.approval_panel import Approval
 from tui_host.tui.widgets.choices import ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines, PageView
+from tui_host.tui.widgets.document_view import DocumentView
+from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
 from tui_host.tui.widgets.lines.line_view import LineView
 
@@ -152,7 +162,7 @@ async def test_a_ready_server_tells_all_that_it_said_of_itself(app: Running) -> 
         "protocol      2026-07-28 (stateless), stdio", "capabilities  tools", "tools (4)", " tok", "stderr"
     )
     await open_lines(app, "multiply")
-    await app.until_shown("Multiply two numbers", '"required"', "input schema", "the server says: ")
+    await app.until_shown("Multiply two numbers", '"required"', "input schema", "the server claims: ")
     await open_lines(app, "tools (4)")  # closes it
     await open_lines(app, "frames")
     await app.until_shown("--> tools/list #2", "<-- result #2  4 tools", "--> server/discover #1")
@@ -163,11 +173,11 @@ async def test_a_ready_server_tells_all_that_it_said_of_itself(app: Running) -> 
 async def test_a_failed_server_tells_why_and_comes_back_by_a_key(app: Running, tmp_path: Path) -> None:
     await opened(app, "f3")
     await choose_server(app, "missing")
-    await app.until_shown("failed: there-is-no-such-command was not found", "r connects again")
+    await app.until_shown("failed: there-is-no-such-command was not found", "r reconnects")
     await choose_server(app, "refused")
     await app.until_shown("failed: connection refused", "0 in")
     await choose_server(app, "off")
-    await app.until_shown("disabled", "r connects it")
+    await app.until_shown("disabled", "r connects")
     await choose_server(app, "late")
     await app.until_shown("failed: exited (3)", "the database password is missing", "数据库连接失败")
     status = next(status for status in app.host.pool.statuses() if status.name == "late") if app.host.pool else None
@@ -178,7 +188,7 @@ async def test_a_failed_server_tells_why_and_comes_back_by_a_key(app: Running, t
     await app.until(lambda: states(app)[1] == "ready")
     await app.until_shown("Servers   2 ready   2 failed", "get_order", "list_orders")
     await app.press("s")
-    await app.until_shown("1 stopped", "r connects it")
+    await app.until_shown("1 stopped", "r connects")
     put(password, "")
     await app.press("r")
     await app.until(lambda: states(app)[1] == "failed")
@@ -194,7 +204,7 @@ async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_
         "now fast/openai · native", "● fast/openai", "○ mine/alpha", "bare/", "Tool protocol", "● native"
     )
     await app.type("alpha")
-    await app.until_shown("> ○ mine/alpha", "config.toml sets model: another choice holds until the program ends.")
+    await app.until_shown("> ○ mine/alpha", "config.toml sets model; another choice lasts until the program ends.")
     await app.press("enter")
     await app.until_shown("mine/alpha · native")
     await app.send("hello")
@@ -227,7 +237,7 @@ async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_
 async def test_any_model_can_be_typed_whole_and_an_unknown_provider_is_told(app: Running) -> None:
     await opened(app, "f4")
     await app.type("bare")
-    await app.until_shown("cannot be asked: is it running? check base_url; cannot connect")
+    await app.until_shown("does not answer: is it running? check base_url; cannot connect")
     await app.press("enter")
     await app.until(lambda: shown(app).query_one(Input).value == "bare/")
     await app.type("gpt-9")
@@ -236,9 +246,9 @@ async def test_any_model_can_be_typed_whole_and_an_unknown_provider_is_told(app:
     await app.until_shown("bare/gpt-9 · native")
     await opened(app, "f4")
     await app.type("nobody/x")
-    await app.until_shown("No model here is called so.")
+    await app.until_shown("No model has this name.")
     await app.press("enter")
-    await app.until_shown("write PROVIDER/MODEL, with a provider that is configured")
+    await app.until_shown("type PROVIDER/MODEL, with a configured provider")
     assert str(app.session.model) == "bare/gpt-9"
 
 
@@ -278,7 +288,7 @@ async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp
         await app.type("6 × 5")
         await app.until_shown("Sessions   1 found")
         await app.type(" and words that nobody said")
-        await app.until_shown("No session has all of these words")
+        await app.until_shown("No title or message has all of these words")
         shown(app).query_one(Input).value = "计算"
         await app.until_shown("Sessions   1 found", time.strftime("> %m-%d "))
         await app.press("enter")
@@ -317,13 +327,14 @@ async def test_a_screen_that_was_left_while_it_waited_for_something_takes_no_oth
 async def test_help_begins_where_one_was_and_lists_every_key_of_every_place(app: Running) -> None:
     await opened(app, "f3")
     await opened(app, "f1")
-    await app.until_shown("Servers (where you were)", "connect, or connect again")
-    view = shown(app).query_one(HelpView)
+    await app.until_shown("Servers (where you were)", "connect, or reconnect")
+    view = shown(app).query_one(DocumentView)
+    await app.until(lambda: view.line_count() > sum(map(len, PLACES.values())))
     text = "\n".join(view.draw(number).text for number in range(view.line_count()))
     for place, keys in PLACES.items():
         assert place in text
-        assert all(f"  {key.shown}" in text for key in keys)
-    assert all(f"  {action.shown}  " in text for action in ACTIONS if action.shown)
+        assert all(key.shown in text for key in keys)
+    assert all(f" {action.shown} " in text for action in ACTIONS if action.shown)
     await app.press("f1")
     await app.until(lambda: isinstance(app.app.screen, ServersScreen))
     await app.press("escape")
@@ -332,11 +343,28 @@ async def test_help_begins_where_one_was_and_lists_every_key_of_every_place(app:
     await app.until_shown("Prompt (where you were)")
 
 
+async def test_help_lists_the_documents_and_opens_each_by_its_number(app: Running) -> None:
+    names = shipped_documents()
+    assert {"architecture", "promises"} <= set(names)
+    await opened(app, "f1")
+    await app.until_shown("Documents", *(f"{number} {name}" for number, name in enumerate(names, 1)))
+    for number, name in enumerate(names, 1):
+        await app.press(str(number))
+        screen = shown(app)
+        assert isinstance(screen, DocumentScreen)
+        view = screen.query_one(DocumentView)
+        await app.until(lambda view=view: view.current_source()[1].startswith("# ") and view.line_count() > 10)
+        await app.until_shown(name)
+        await app.press("z", "end", "escape")
+    await app.press("f1")
+    await app.until(lambda: app.app.screen is app.main)
+
+
 def test_help_tells_what_the_marks_at_a_row_s_end_mean_as_this_terminal_draws_them() -> None:
     marks = dict(ABOUT_MARKS)
-    assert "a secret was taken out" in marks[UNICODE.hidden]
-    assert {UNICODE.more, UNICODE.hidden} <= {paragraph.key for paragraph in paragraphs("")}
-    assert in_marks(UNICODE.more + UNICODE.hidden, ASCII) == ASCII.more + ASCII.hidden
+    assert "a secret was removed" in marks[UNICODE.hidden]
+    assert f"| {UNICODE.more} |" in help_text("")
+    assert in_glyphs(UNICODE.more + UNICODE.hidden, ASCII) == ASCII.more + ASCII.hidden
 
 
 def keys_of(part: type[Widget]) -> set[str]:
@@ -344,7 +372,7 @@ def keys_of(part: type[Widget]) -> set[str]:
     bound = {
         key
         for kind in part.__mro__
-        if issubclass(kind, LineView | PageScreen | Approval)
+        if issubclass(kind, LineView | PageScreen | Approval | Inspector)
         for key in BindingsMap(kind.__dict__.get("BINDINGS", [])).key_to_bindings
     }
     opens = issubclass(part, LineView) and part.HAS_CURSOR
@@ -354,13 +382,14 @@ def keys_of(part: type[Widget]) -> set[str]:
 @pytest.mark.parametrize(
     ("place", "parts", "beside"),
     [
-        ("Inspector, list", (LadderView,), ""),
-        ("Inspector, details", (PageView,), ""),
+        ("Inspector, list", (LadderView, Inspector), ""),
+        ("Inspector, details", (PageView, Inspector), ""),
         ("Servers", (ServersScreen, ChoiceList, PageLines), "tab shift+tab"),
         ("Model", (ModelScreen,), "enter"),
         ("Sessions", (SessionsScreen,), "enter"),
         ("Approval", (Approval,), "tab"),
-        ("Help", (HelpScreen, HelpView), ""),
+        ("Help", (HelpScreen, DocumentView), ""),
+        ("Document", (DocumentScreen, DocumentView), ""),
     ],
 )
 def test_help_lists_exactly_the_keys_that_are_bound(place: str, parts: tuple[type[Widget], ...], beside: str) -> None:
@@ -373,10 +402,10 @@ def test_help_lists_exactly_the_keys_that_are_bound(place: str, parts: tuple[typ
 async def test_with_ascii_asked_for_no_screen_draws_anything_else(tmp_path: Path) -> None:
     text = '[ui]\nascii = true\n[servers.off]\ncommand = "never-started"\nenabled = false\n'
     async with running(tmp_path, config=text, size=(100, 30)) as app:
-        for key, words in (("f1", "Help"), ("f3", "o off"), ("f4", "* demo/openai"), ("f5", "No session yet.")):
+        for key, words in (("f1", "Help"), ("f3", "o off"), ("f4", "* demo/openai"), ("f5", "No sessions yet.")):
             await opened(app, key)
             await app.until_shown(words)
-            assert app.text.isascii()
+            assert re.sub("[\u4e00-\u9fff]", "", app.text).isascii()
         await app.press("f2")
-        await app.until_shown("Nothing on the wire yet.")
+        await app.until_shown("Nothing sent yet.")
         assert "│" not in app.text

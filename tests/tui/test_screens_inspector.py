@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.tui.app_running import SMALL, Running
-from tui_host.tui.widgets.ladder.ladder_header import FilterInput, LadderHeader
+from tui_host.tui.widgets.ladder.ladder_title import FilterInput, LadderHeader
 
 pytestmark = pytest.mark.timeout(180)
 QUESTION = "what is 6 × 5? use the tools"

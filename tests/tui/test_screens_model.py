@@ -14,9 +14,8 @@ from textual.widgets import Input
 
 from tests.settings import keyrings
 from tests.tui.app_running import SMALL, Running, fast, running
-from tui_host.tui.screens.key_screen import KeyScreen
+from tui_host.tui.screens.field_screen import KeyScreen, OptionScreen
 from tui_host.tui.screens.model_screen import ModelScreen
-from tui_host.tui.screens.option_screen import OptionScreen
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -103,7 +102,7 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
     await until_on(app, KeyScreen)
     await app.until_shown("Key of DeepSeek", "under tui-host and deepseek; into no file")
     await app.press("enter")
-    await app.until_shown("there is nothing in the field")
+    await app.until_shown("the field is empty")
     await app.type(KEY)
     await app.until_shown("•" * len(KEY))
     assert KEY not in app.text
@@ -115,21 +114,23 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
     folder = app.host.settings.config_dir
     assert not [each for each in folder.rglob("*") if each.is_file() and KEY.encode() in each.read_bytes()]
 
-    await on_model_screen(app, "forget")
-    await app.until_shown("> ", "forget the key of deepseek", "in the system's keyring")
+    await on_model_screen(app, "delete")
+    await app.until_shown("> ", "delete the key of deepseek", "in the system's keyring")
     await app.press("enter")
-    await app.until_shown("the key of deepseek is forgotten")
+    await app.until_shown("the key of deepseek was deleted")
     assert kept(system) == {}
     field = app.app.screen.query_one(Input)
     field.value = "deepseek/"
-    await app.until_shown("Without a key", "DEEPSEEK_API_KEY is not set; enter asks for the key")
+    await app.until_shown("Without a key", "DEEPSEEK_API_KEY is not set; press enter to type the key")
 
 
 async def test_without_a_keyring_the_screen_names_the_variable_and_takes_no_key(app: Running) -> None:
     await on_model_screen(app, "mistral/")
     await app.until_shown("Mistral: MISTRAL_API_KEY is not set")
     await app.press("enter")
-    await app.until_shown("This system has no keyring", "Set the environment variable MISTRAL_API_KEY and start again.")
+    await app.until_shown(
+        "This system has no keyring", "Set the environment variable MISTRAL_API_KEY, then start tui-host again."
+    )
     assert not app.app.screen.query_one(Input).display
     await app.press("escape")
     await until_on(app, ModelScreen)
@@ -142,7 +143,7 @@ async def test_a_locked_keyring_is_told_and_nothing_is_kept(app: Running, locked
     await app.until_shown("Key of Groq", "into no file")
     await app.type(KEY)
     await app.press("enter")
-    await app.until_shown("not kept: ", "the system's keyring is locked (KeyringLocked")
+    await app.until_shown("not saved: ", "the system's keyring is locked (KeyringLocked")
     assert KEY not in app.text
     assert kept(locked) == {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import pytest
 
 from tests.infer.forms import FORMS, Answer, Call, Results, User
 from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
@@ -14,6 +15,7 @@ from tui_host.capture.exports import EXPORTS
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.infer.live_story import Following, Piece
+from tui_host.infer.stories import Stories, TapStory, story_id
 from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
 from tui_host.tui.sources.tapped import LOADING, NEVER_SAID, TapSource
@@ -25,17 +27,17 @@ CLINE = FORMS["cline"]
 
 async def only_reads(app: Running) -> None:
     """The session on the screen says whose it is, and that nothing can be said in it."""
-    await app.until_shown("Cline, followed: read only", "A tap's, read only.")
+    await app.until_shown("Cline, followed: read only", "Tapped, read only.")
     await app.send("and four?")
-    await app.until_shown("Another host talks here")
+    await app.until_shown("This is another host's session")
     app.app.clear_notifications()
     await app.press("ctrl+o")
-    await app.until_shown("Another host talks here")
+    await app.until_shown("This is another host's session")
     assert not app.session.busy
     await app.press("f3")
     await app.until_shown("1 tapped from Cline   your own: 1 disabled", "live", "1 tool", "add", "host          Cline")
     await app.press("r")
-    await app.until_shown("Another host's server")
+    await app.until_shown("This server belongs to another host")
     app.app.clear_notifications()
     await app.press("f3")
 
@@ -44,7 +46,7 @@ async def names_what_matters(app: Running) -> None:
     """Where there is little room, the title is cut, and not what says whose it is, that it is a tap's, and live."""
     await app.until_shown("Cline: what is one and two? (tap llm deepseek, tap stdio math)", "deepseek-chat")
     await app.pilot.resize_terminal(*NARROW)
-    await app.until_shown("  Cline: what is one", "  tap  live", "tap llm deepseek, live · tap stdio math, live")
+    await app.until_shown("  Cline: what is one", "  tap  live", "  tap llm deepseek", "  tap stdio math")
     await app.pilot.resize_terminal(*WIDE)
     await app.until_shown("2 taps")
 
@@ -52,8 +54,9 @@ async def names_what_matters(app: Running) -> None:
 async def is_deleted(app: Running) -> None:
     """What is shown goes away with what was recorded."""
     assert app.host.store is not None
-    app.host.store.sessions.delete(app.session.id)
-    await app.until_shown("What was recorded here was deleted", "Nothing was kept", "LLM 0")
+    for tap in app.host.store.sessions.taps(0):
+        app.host.store.sessions.delete(tap.id)
+    await app.until_shown("These records were deleted", "No requests or frames", "LLM 0")
 
 
 async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: Path) -> None:
@@ -121,6 +124,33 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
         assert list(app.session.conversation.items) == live
 
 
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)], ids=["80x24", "140x45"])
+async def test_a_key_parts_a_tap_from_its_story_and_joins_it_again(tmp_path: Path, size: tuple[int, int]) -> None:
+    keep_story(tmp_path)
+    async with running(tmp_path, config=CONFIG, size=size) as app:
+        await app.press("f5")
+        await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math", "ctrl+l join or part a tap")
+        await app.press("ctrl+l")
+        await app.until_shown("There is no story of a tap above this one.")
+        await app.press("down", "down")
+        await app.until_shown("ctrl+l parts this tap from its story; enter shows this tap alone.")
+        await app.press("ctrl+l")
+        await app.until_shown("Sessions   2", "Cline: tap stdio math")
+        store = app.host.store
+        assert store is not None
+        assert [len(story.taps) for story in Stories(store).listed()[0] if isinstance(story, TapStory)] == [1, 1]
+        await app.press("home", "pageup", "down")
+        await app.until_shown("ctrl+l joins this story to the one above.")
+        await app.press("ctrl+l")
+        await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math")
+        (story,) = Stories(store).listed()[0]
+        await app.press("down", "enter")
+        await app.until_shown("Cline, tapped: read only")
+        assert isinstance(story, TapStory)
+        assert app.session.id in {tap.id for tap in story.taps}
+        assert {row.capture for row in app.inspector_source.ladder.rows} == {app.session.id}
+
+
 async def test_what_is_found_not_to_be_so_is_shown_anew_though_nothing_else_happens(tmp_path: Path) -> None:
     keep_story(tmp_path)
     async with running(tmp_path, config=CONFIG) as app:
@@ -169,7 +199,7 @@ async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_ca
     here.close()
     async with running(tmp_path, config=CONFIG) as app:
         app.app.show_session(app.host.sessions.foreign(imported))
-        await app.until_shown("no chat stands in it", "A␛gent, from a file: read only", "From a file, read only.")
+        await app.until_shown("This capture has no chat", "A␛gent, from a file: read only", "From a file, read only.")
         app.app.show_session(app.host.sessions.foreign(tapped))
         await app.until_shown("example/deepseek-chat and claude-x")
 
@@ -186,19 +216,20 @@ async def test_a_model_tap_that_is_started_under_a_story_has_its_turns_where_the
         while not store.sessions.taps(0):
             await anyio.sleep(0.02)
     (session,) = store.sessions.taps(0)
-    following = Following(store, session.id)
+    story = story_id(session.id)
+    following = Following(store, story)
     following.read(1)
     model = KeptModelTap(tmp_path, "deepseek")
     list(model.answer(CLINE, model.ask(CLINE, [User("one and two?")]), Answer("", [call])))
     math.result(math.call("add", call.arguments)[0], "3")
     told: list[Piece] = []
     with anyio.fail_after(20):
-        while not (told and told[-1].told.is_whole and told[-1].told.turns):
+        while not (told and told[-1].state.is_whole and told[-1].state.turns):
             following.read(0.1)
             told += following.pieces
             following.pieces.clear()
-            if told and told[-1].told.is_stale:  # as the app does
-                following, told = Following(store, session.id), []
+            if told and told[-1].state.is_stale:  # as the app does
+                following, told = Following(store, story), []
             await anyio.sleep(0.05)
     places = [
         record.draft.place.turn for piece in told for record in piece.records if b"tools/call" in record.draft.data
@@ -231,5 +262,5 @@ async def test_what_is_new_in_a_request_is_told_by_its_own_conversation_whatever
         requests = [row for row in source.ladder.rows if row.kind == "request"]
         pages = ["\n".join(drawn(parts_page(source, row, set()))) for row in requests]
         assert ["the first request of its conversation" in page for page in pages] == [True, True, True, False]
-        assert "since the request before: +2 messages, prefix identical for" in pages[3]
+        assert "since the previous request: +2 messages, prefix identical for" in pages[3]
     assert model.kept.recording.close()

@@ -13,10 +13,9 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Draft, Record
 from tui_host.errors import JSON
 from tui_host.tui.masks import Mask
-from tui_host.tui.screens.foreign_server_detail import flow_of, state_of, told_entries, told_notes
-from tui_host.tui.screens.servers_detail import Parts
+from tui_host.tui.screens.servers_detail import Parts, flow_of, state_of, told_entries, told_notes
 from tui_host.tui.screens.servers_screen import ServersScreen
-from tui_host.tui.sources.tapped_servers import ToldServers
+from tui_host.tui.sources.tapped_servers import TappedServers
 
 
 class Recorded:
@@ -28,7 +27,7 @@ class Recorded:
         self.world = World()
         self.ladder = Ladder("story")
         self.running = {"c"}
-        self.servers = ToldServers(self)
+        self.servers = TappedServers(self)
         self._records: dict[tuple[str, int], Record] = {}
 
     def look(self) -> None:
@@ -66,7 +65,7 @@ async def on_servers_screen(tmp_path: Path, story: Recorded) -> AsyncGenerator[R
     own = f'{PATIENT}[servers.own]\nbundled = "math"\nenabled = false\n'
     async with running(tmp_path, config=own) as app:
         app.app.push_screen(ServersScreen(app.host, story.servers))
-        await app.until_shown("none was recorded", "> ○ own")
+        await app.until_shown("none recorded", "> ○ own")
         yield app
 
 
@@ -124,7 +123,7 @@ def test_a_server_that_refused_its_host_says_why_and_what_it_was_not_asked_for_i
     found = labels(story)
     assert {"host offers roots", "calls itself Good 2"} < {*found}
     assert "protocol 2025-11-25 (stateful), stdio" in found
-    assert "not asked for tools, prompts" in found
+    assert "not requested tools, prompts" in found
     assert told_notes(story.servers.servers[1], story.origin, Mask()) == [
         "failed: too old, tapped from Cline: read only"
     ]

@@ -37,8 +37,7 @@ from tui_host.tui.app import TuiHost
 # pyright: reportPrivateUsage=false
 
 OVERRIDDEN = {
-    "Drawn": {"_display"},
-    "LastResort": {"_fatal_error"},
+    "TuiHost": {"_display", "_fatal_error"},
     "ExactCompositor": {"_dirty_regions", "_regions_to_spans"},
     "PageScreen": {"_forward_event", "_update_auto_focus"},
 }

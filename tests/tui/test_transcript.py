@@ -21,9 +21,8 @@ from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.parser import load
-from tui_host.tui.widgets.transcript.empty_chat import Empty
 from tui_host.tui.widgets.transcript.item_column import Column
-from tui_host.tui.widgets.transcript.item_lines import Look
+from tui_host.tui.widgets.transcript.item_lines import Empty, Look
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 from tui_host.tui.widgets.transcript.transcript_words import call_rows, summary_rows
 
@@ -238,7 +237,8 @@ async def test_an_error_is_a_card_with_the_providers_words_and_the_key() -> None
             " │ Incorrect API key       │",
             " │ api.x.example           │",
             " │ check it                │",
-            " │ ctrl+r tries again      │",
+            " │ press ctrl+r to try     │",
+            " │ again                   │",
             " ╰─────────────────────────╯",
             "",
             " · stopped",

@@ -1,1 +1,1 @@
-"""What was said, as bytes: records, where they are kept, and what is folded out of them."""
+"""Captured bytes: records, the store for records, and everything folded out of records."""

@@ -1,4 +1,4 @@
-"""The life of one tool call across both wires, folded out of links and records. Source: DESIGN, How a byte becomes a row."""
+"""Fold the life of one tool call, across both wires, out of links and records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KNOWN: dict[str, Known] = {"id": "id", "value": "value", "time": "time"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainStep:
-    """One thing that happened to a call.
+    """One event in the life of a call.
 
     Attributes:
         happened: What it was; `during` is a frame between the call and its answer that is neither, `said` the response to a
@@ -51,7 +51,7 @@ class ChainStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """A call's steps in the order in which they happened.
+    """The steps of a call in the order of their time.
 
     Attributes:
         call: The call's id.
@@ -66,15 +66,15 @@ class Chain:
     steps: tuple[ChainStep, ...] = ()
 
     def of(self, happened: Happened) -> tuple[ChainStep, ...]:
-        """The steps of one kind."""
+        """Return the steps of one kind."""
         return tuple(step for step in self.steps if step.happened == happened)
 
 
 def fold_chain(call: str, records: Iterable[Record]) -> Chain:
-    """The chain of one call, out of the records of its session in their order."""
+    """Fold the chain of one call out of the records of a session, in order."""
     server = tool = sent = ""
     steps: list[ChainStep] = []
-    told: set[tuple[str, str | None]] = set()
+    linked: set[tuple[str, str | None]] = set()
     for record in records:
         draft = record.draft
         if draft.kind == "link":
@@ -84,10 +84,10 @@ def fold_chain(call: str, records: Iterable[Record]) -> Chain:
                 continue
             server, tool = link.server or server, link.tool or tool
             if link.relation == "told":
-                told.add((record.capture, link.span.exchange))
+                linked.add((record.capture, link.span.exchange))
             if not _is_repeated(link, steps):
                 steps.append(_step(record, relation, link.span, known=link.known, words=link.words))
-        elif draft.kind == "response" and draft.wire == "llm" and (record.capture, draft.exchange) in told:
+        elif draft.kind == "response" and draft.wire == "llm" and (record.capture, draft.exchange) in linked:
             steps.append(_step(record, "said", Span(exchange=draft.exchange)))
         elif draft.place.call == call and draft.kind == "decision":
             decided = read_object(draft.data)
@@ -105,7 +105,7 @@ def fold_chain(call: str, records: Iterable[Record]) -> Chain:
 
 
 def read_link(data: bytes) -> Link | None:
-    """The link that a record's data tells; None if it tells none."""
+    """Parse the data of a `link` record; None if the data is no link."""
     value = read_object(data)
     relation = _RELATIONS.get(_text(value.get("relation")))
     span = value.get("span")
@@ -132,7 +132,7 @@ def read_link(data: bytes) -> Link | None:
 
 
 def read_object(data: bytes) -> Mapping[str, JSON]:
-    """The JSON object that the host's own record holds; an empty one if it holds none."""
+    """Parse the data of a record made by the host as a JSON object; an empty object if the data is none."""
     try:
         value: JSON = json.loads(data)
     except (ValueError, RecursionError):
@@ -149,7 +149,7 @@ def _happened(head: FrameHead, outward: bool, sent: str) -> Happened:  # noqa: F
 
 
 def _is_repeated(link: Link, steps: Iterable[ChainStep]) -> bool:
-    """Whether a frame that is in the chain by its place is linked as well."""
+    """Return whether a frame in the chain by place is linked as well."""
     return link.span.seq is not None and any(step.span.seq == link.span.seq for step in steps)
 
 

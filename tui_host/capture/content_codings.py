@@ -1,4 +1,4 @@
-"""Content codings undone within bounds. Source: RFC 9110, section 8.4.1; threats.md, NET-07."""
+"""Undo content codings within bounds. Source: RFC 9110, section 8.4.1."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import importlib
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import Protocol
-
-from tui_host.capture.zstd import compress
 
 LIMIT = 64 << 20
 """Bytes that one body may decode to."""
@@ -17,12 +15,9 @@ HARMLESS = 1 << 20
 MOST = 4
 """Codings that one body may have, one over the other: each takes memory before a byte has come."""
 
-_BROTLI_QUALITY = 5
-"""The library's own, 11, takes a hundred times as long."""
-
 
 class CodingError(ValueError):
-    """A body cannot be decoded: its coding is unknown, it is broken, or it would become too large."""
+    """A body cannot be decoded: the coding is unknown or broken, or the result would be too large."""
 
 
 class Decoder(Protocol):
@@ -30,15 +25,15 @@ class Decoder(Protocol):
 
     @property
     def behind(self) -> int:
-        """Bytes that came behind its end and are no part of it; zeros there are."""
+        """The number of bytes behind the end of the body, not counting zeros."""
         ...
 
     def feed(self, data: bytes) -> bytes:
-        """What the next bytes stand for."""
+        """Decode the next bytes."""
         ...
 
     def finish(self) -> bytes:
-        """The rest; a body that is not complete raises."""
+        """Return the rest; raise if the body is not complete."""
         ...
 
 
@@ -51,45 +46,24 @@ def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
     codings = codings_of(encoding)
     if len(codings) > MOST:
         raise CodingError(f"{len(codings):,} codings one over the other cannot be decoded here")
-    decoders = [_decoder(each, limit) for each in reversed(codings)]
+    decoders = [_decoder(coding, limit) for coding in reversed(codings)]
     return decoders[0] if len(decoders) == 1 else _Chain(decoders)
 
 
 def encoding_of(headers: Iterable[tuple[str, str]]) -> str | None:
-    """The codings that all `Content-Encoding` fields of a head name together, None for none. Source: RFC 9110, sections 5.3 and 8.4."""
+    """Join all `Content-Encoding` fields of a head; None without a coding. Source: RFC 9110, sections 5.3 and 8.4."""
     named = ",".join(value for name, value in headers if name.lower() == "content-encoding")
     return ", ".join(codings_of(named)) or None
 
 
-def coded(data: bytes, encoding: str) -> bytes:
-    """Bytes in the codings of a `Content-Encoding` that `decoder` undoes.
-
-    Raises:
-        CodingError: One of them is none of these.
-    """
-    for coding in codings_of(encoding):
-        match coding:
-            case "gzip" | "x-gzip":
-                data = zlib.compress(data, wbits=31)
-            case "deflate":
-                data = zlib.compress(data)
-            case "br":
-                data = importlib.import_module("brotli").compress(data, quality=_BROTLI_QUALITY)
-            case "zstd":
-                data = compress(data)
-            case other:
-                raise CodingError(f"{other} cannot be made here")
-    return data
-
-
 def codings_of(encoding: str | None) -> list[str]:
-    """What a `Content-Encoding` names, in the order in which they were applied."""
+    """Return the codings in a `Content-Encoding`, in the order of application."""
     words = (word.strip().lower() for word in (encoding or "").split(","))
     return [word for word in words if word not in {"", "identity"}]
 
 
 def is_known(coding: str) -> bool:
-    """Whether it is one that this program can undo."""
+    """Return whether this program can undo a coding."""
     return coding in {"gzip", "x-gzip", "deflate", "br", "zstd"}
 
 
@@ -108,7 +82,7 @@ def _decoder(coding: str, limit: int) -> Decoder:
 
 
 class _Bound:
-    """Counts what goes in and comes out, and refuses what grows beyond reason."""
+    """Count bytes in and out, and refuse output beyond reason."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -124,7 +98,7 @@ class _Bound:
         self._taken += size
 
     def room(self) -> int:
-        """How much may come out next, one byte more than allowed so that passing it shows."""
+        """Return how much may come out next: one byte more than allowed, to notice a body beyond the bound."""
         return max(min(self._limit, max(HARMLESS, RATIO * self._taken)) - self._given, 0) + 1
 
     def given(self, size: int) -> None:
@@ -136,7 +110,7 @@ class _Bound:
 
 
 class _Zlib:
-    """Gzip, in any number of members, and deflate with or without the zlib header that RFC 9110 asks for."""
+    """Decode gzip with any number of members, or deflate with or without the zlib header required by RFC 9110."""
 
     def __init__(self, *, wbits: int, limit: int) -> None:
         self._wbits = wbits
@@ -187,8 +161,6 @@ class _Zlib:
 class _BrotliDecompressor(Protocol):
     def process(self, data: bytes, /, output_buffer_limit: int) -> bytes: ...
 
-    def can_accept_more_data(self) -> bool: ...
-
     def is_finished(self) -> bool: ...
 
 
@@ -207,11 +179,15 @@ class _Brotli:
         if self._inner.is_finished():
             self.behind += len(data.lstrip(b"\0"))
         pieces: list[bytes] = []
-        while (data or not self._inner.can_accept_more_data()) and not self._inner.is_finished():
+        while (
+            not self._inner.is_finished()
+        ):  # the library gives out a part at once, and does not say that there is more
             try:
                 piece = self._inner.process(data, output_buffer_limit=self._bound.room())
             except self._broken as error:
                 raise CodingError("the compressed body is broken") from error
+            if not piece and not data:
+                break
             self._bound.given(len(piece))
             pieces.append(piece)
             data = b""
@@ -260,7 +236,7 @@ class _Zstd:
 
 
 class _Chain:
-    """Any number of codings, the one that was applied last first; without any every byte passes."""
+    """Undo any number of codings, the last applied first; without a coding every byte passes."""
 
     def __init__(self, decoders: Sequence[Decoder]) -> None:
         self._decoders = decoders
@@ -270,12 +246,12 @@ class _Chain:
         return self._decoders[0].behind if self._decoders else 0
 
     def feed(self, data: bytes) -> bytes:
-        for each in self._decoders:
-            data = each.feed(data)
+        for decoder in self._decoders:
+            data = decoder.feed(data)
         return data
 
     def finish(self) -> bytes:
         rest = b""
-        for each in self._decoders:
-            rest = each.feed(rest) + each.finish()
+        for decoder in self._decoders:
+            rest = decoder.feed(rest) + decoder.finish()
         return rest

@@ -1,4 +1,4 @@
-"""Where the running task stands in a conversation: what a tap reads to say what its records belong to."""
+"""The place of the running task in a conversation, from which a tap knows the place of a record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links: how one tool call's life is joined across both wires. Values and their JSON form."""
+"""Links between the two wires in the life of a tool call. Values and their JSON form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Known: TypeAlias = Literal["id", "value", "time"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A range of bytes in an exchange's body or in one record.
+    """A range of bytes in the body of an exchange or in one record.
 
     Attributes:
         exchange: The exchange whose body it is; None if it is a record's data.
@@ -34,7 +34,7 @@ class Span:
     ranges: tuple[tuple[int, int], ...] = ()
 
     def pieces(self, data: bytes) -> tuple[bytes, ...]:
-        """What it names, out of the bytes that it is a range of."""
+        """Return the bytes of the span out of the whole data."""
         return tuple(data[start:end] for start, end in self.ranges or ((self.start, self.end),))
 
 
@@ -79,6 +79,6 @@ class Link:
 
 
 def offered_link(exchange: str) -> bytes:
-    """The data of a `link` that is of no call: this request was a session's first to offer tools of the record's connection."""
+    """Return the data of a `link` without a call: the first request of a session to offer the tools of the record's connection."""
     value = {"relation": "offered", "span": {"exchange": exchange, "side": "request", "layer": "wire"}, "known": "id"}
     return json.dumps(value, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""The record: one captured thing with its exact bytes. Values only, nothing that acts."""
+"""The record: one captured thing with exact bytes. Values only."""
 
 from __future__ import annotations
 
@@ -37,22 +37,41 @@ class Head:
     headers: tuple[tuple[str, str], ...] = ()
 
     def value(self, name: str) -> str:
-        """The first value of a header, as `value_of` has it."""
+        """Return the first value of a header, as `value_of` does."""
         return value_of(self.headers, name)
 
 
 def value_of(headers: Iterable[tuple[str, str]], name: str) -> str:
-    """The first value of a header, as it stands; empty without one. The name in lower case."""
-    return next((value for each, value in headers if each.lower() == name), "")
+    """Return the first value of a header as written; empty without the header. The name is in lower case."""
+    return next((value for header, value in headers if header.lower() == name), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """A secret that was taken out of a record before it was kept."""
+    """A secret taken out of a record before storing, or a content coding undone for taking out a secret.
+
+    Attributes:
+        where: The part of the record.
+        name: The secret's name; `was gzip` for a body that is kept decoded.
+        length: How many characters or bytes the secret, or the coded body up to there, has.
+    """
 
     where: Literal["data", "head"]
     name: str
     length: int
+
+    @property
+    def coding(self) -> str:
+        """The undone content coding; empty for a secret."""
+        return self.name[len(_WAS) :] if self.name.startswith(_WAS) else ""
+
+
+_WAS = "was "
+
+
+def decoded_mark(coding: str, length: int) -> Redaction:
+    """Return the mark of data kept decoded, with the number of coded bytes."""
+    return Redaction(where="data", name=f"{_WAS}{coding}", length=length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +96,12 @@ NOWHERE = Place()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a tap hands to the recorder: a record without its stamps.
+    """A record without stamps, as taps hand over to the recorder.
 
     Attributes:
         wire: Which wire it was on; `host` for decisions and links.
-        kind: What it is; DESIGN's *Record lines* define each.
+        kind: The kind of record, as in the lines of an export: `request`, `response` (a head), `chunk`, `end`, `error`, `frame`,
+            `line` (of standard error), `decision` or `link`.
         peer: The provider's or server's name; empty on the host's own wire.
         direction: `out` from the host, `in` to it; None where there is none.
         place: The conversation's place it belongs to.
@@ -109,7 +129,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A draft with its stamps: what is kept, shown and exported.
+    """A draft with stamps: stored, shown and exported.
 
     Attributes:
         capture: The capture's id.
@@ -128,10 +148,10 @@ class Record:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Capture and number: names this record among all."""
+        """Capture and number, unique among all records."""
         return self.capture, self.seq
 
 
 def lasted(start_ns: int | None, end_ns: int | None) -> int | None:
-    """From one time to another, in nanoseconds; None where one of them is not known."""
+    """Return the nanoseconds between two times; None if a time is not known."""
     return None if start_ns is None or end_ns is None else end_ns - start_ns

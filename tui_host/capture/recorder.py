@@ -1,4 +1,4 @@
-"""The recorder: takes what taps saw, hands it to the store, and tells views what is new."""
+"""The recorder: takes drafts from taps, hands records to the store, and counts revisions for views."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Clock(Protocol):
         ...
 
     def mono_ns(self) -> int:
-        """Nanoseconds of a clock that never goes back."""
+        """Return nanoseconds of a clock without steps back."""
         ...
 
 
 class SystemClock:
-    """This machine's clocks."""
+    """The clocks of this machine."""
 
     wall_ns = staticmethod(time.time_ns)
     mono_ns = staticmethod(time.monotonic_ns)
@@ -67,7 +67,7 @@ SYSTEM = SystemClock()
 
 
 class Recorder:
-    """Records one capture. Callable from any thread; only `flush`, `close` and `since` on old records touch the disk.
+    """Record one capture. Callable from any thread; only `flush`, `close` and `since` on old records touch the disk.
 
     Args:
         store: Where records are kept; None keeps them in memory alone.
@@ -122,7 +122,7 @@ class Recorder:
             self.keep_in(store)
 
     def keep_in(self, store: Store) -> None:
-        """Keep in this store what is kept nowhere yet and all that will come; where there is none."""
+        """Store all records in this store, earlier ones too. Call only without a store."""
         with self._lock:
             self._store = store
             self.fault = ""  # until the store says otherwise
@@ -131,17 +131,13 @@ class Recorder:
             if self._slots:
                 self._is_announced = store.put(self)
 
-    def go_on_after(self, seq: int) -> None:
-        """Another process has given the numbers up to this one in the same capture. Before all else."""
-        self._seq = self._visible = self._kept = self._shed = self._taken = self._evicted = seq
-
     def found_kept(self, seq: int) -> None:
-        """Records up to this number are in the store already: another process gave them the same numbers. Before `keep_in`."""
+        """Take records up to this number as stored, by way of the log of a replaced file. Call before `keep_in`."""
         with self._lock:
             self._taken = self._kept = max(self._kept, min(seq, self._seq))
 
     def leave(self, fault: str) -> None:
-        """From now on there is no store, for the reason given; the one there was has been closed."""
+        """Go on without a store, for the reason given; the old store has been closed."""
         with self._lock:
             self._store = None
             self._is_announced = False
@@ -152,11 +148,11 @@ class Recorder:
     # Recording.
 
     def now(self) -> int:
-        """The monotonic clock, for what is recorded a moment after it happened."""
+        """Return the monotonic clock, for `append` a moment after an event."""
         return self._mono_ns()
 
     def append(self, draft: Draft, at_ns: int | None = None) -> int:
-        """Stamp and record; never blocks on the disk and never fails for it. Secrets are out before anybody can see it.
+        """Stamp and record a draft; never blocks on the disk, never fails. Secrets are taken out before anybody sees the record.
 
         Args:
             draft: What was captured.
@@ -192,7 +188,7 @@ class Recorder:
         return seq
 
     def learn(self, draft: Draft) -> None:
-        """Know the secrets in the head of a request: before what answers it."""
+        """Learn the secrets in the head of a request, before any answer."""
         if draft.kind == "request" and draft.head is not None:
             self.redactor.learn(draft.head)
 
@@ -205,7 +201,7 @@ class Recorder:
         return f"{server}#{next(self._connections)}"
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Wait until all that was appended is on disk; False if it cannot be, or not within the time. Blocks."""
+        """Wait until all records are on disk; False if writing fails, or takes longer. Blocks."""
         store = self._store  # which another thread may leave meanwhile
         if store is None:
             return False
@@ -237,17 +233,17 @@ class Recorder:
 
     @property
     def left(self) -> int:
-        """Records that are not kept: they are on their way, or wait in memory."""
+        """The number of records not on disk: on the way, or waiting in memory."""
         return self._seq - self._kept
 
     @property
     def waiting(self) -> int:
-        """Records that wait in memory to be kept."""
+        """The number of visible records waiting in memory."""
         return self._visible - self._kept
 
     @property
     def unkept(self) -> int:
-        """Records that are visible but only in memory: they wait, or can never be kept."""
+        """The number of visible records in memory alone: waiting, or impossible to store."""
         return self.waiting + self._refused
 
     def since(self, seq: int, *, limit: int = 5000) -> Sequence[Record]:
@@ -267,7 +263,7 @@ class Recorder:
         return list(self._store.records(capture=self.capture, after=seq, until_seq=visible, limit=limit))
 
     async def follow(self, period: float = 1 / 30) -> AsyncIterator[int]:
-        """The revision, at once and then whenever it has changed; ends when the recorder is closed."""
+        """Yield the revision, at once and after every change, until the recorder is closed."""
         import anyio
 
         seen = -1
@@ -283,7 +279,7 @@ class Recorder:
     # What the writer asks and says.
 
     def take(self) -> list[Slot]:
-        """What was appended since, in order, to be written."""
+        """Return the new records for writing, in order."""
         with self._lock:
             self._is_announced = False
             new = self._slots[self._taken - self._evicted :]
@@ -291,7 +287,7 @@ class Recorder:
         return new
 
     def settled(self, seq: int, fault: str) -> None:
-        """Records up to this number are kept, or wait in memory for the reason given."""
+        """Make records up to this number visible: on disk, or waiting in memory for the reason given."""
         with self._lock:
             if seq <= self._visible and fault == self.fault and (fault or seq <= self._kept):
                 return
@@ -306,7 +302,7 @@ class Recorder:
             self.revision += 1
 
     def refused(self) -> None:
-        """One record can never be kept; it stays visible while it is in memory, and is counted."""
+        """Count a record that can never be stored; the record stays visible while in memory."""
         with self._lock:
             self._refused += 1
             self.revision += 1
@@ -324,7 +320,7 @@ class Recorder:
             self._drop_bytes(self._memory.unkept_bytes)
 
     def _drop_bytes(self, limit: int) -> None:
-        """Let the oldest bytes that are nowhere else go, until the rest fits."""
+        """Drop the oldest bytes in memory alone, until the rest fits."""
         self._shed = max(self._shed, self._kept)
         while self._bytes > limit and self._shed < self._seq:
             slot = self._slots[self._shed - self._evicted]

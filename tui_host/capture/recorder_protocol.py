@@ -1,4 +1,4 @@
-"""What a tap needs of a recorder."""
+"""The protocols by which a tap uses a recorder."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from tui_host.capture.record import Draft, Redaction, Shift
 
 
 class RedactedStream(Protocol):
-    """Takes secrets out of a body that comes in pieces, also where a piece ends within one."""
+    """Take secrets out of a body in pieces, also where a piece ends within a secret."""
 
     @property
     def shifts(self) -> Sequence[Shift]:
-        """What was taken out so far, in order."""
+        """The places of removed secrets so far, in order."""
         ...
 
     @property
     def left_out(self) -> int:
-        """Bytes at the end that cannot be kept, since a secret stands in them."""
+        """The number of bytes not kept, because nobody can tell whether secrets are among the bytes."""
         ...
 
     def feed(self, data: bytes, /) -> tuple[bytes, tuple[Redaction, ...]]:
-        """What is certainly no part of a secret so far."""
+        """Take in bytes; return the part certain to have no secret."""
         ...
 
     def flush(self) -> tuple[bytes, tuple[Redaction, ...]]:
@@ -35,24 +35,24 @@ class BodyRedactor(Protocol):
 
     @property
     def is_needed(self) -> bool:
-        """Whether there may be any."""
+        """Whether secrets are possible."""
         ...
 
     def stream(self) -> RedactedStream:
-        """For one body."""
+        """Return a stream for one body."""
         ...
 
     def stream_by_value(self) -> RedactedStream:
-        """For bytes that stand for others, in which nothing has its place."""
+        """Return a stream for coded bytes, without a search by place."""
         ...
 
     def learn_value(self, name: str, value: str, /) -> None:
-        """Know a credential of somebody else's, that a body told by its place, from now on."""
+        """Search for a credential of another host, found by place in a body, from now on."""
         ...
 
 
 class Recording(Protocol):
-    """What the observer needs of a recorder."""
+    """The part of a recorder used by observers."""
 
     @property
     def redactor(self) -> BodyRedactor:
@@ -60,7 +60,7 @@ class Recording(Protocol):
         ...
 
     def append(self, draft: Draft, /) -> int:
-        """Keep a record; gives its number."""
+        """Append a record; return the number."""
         ...
 
     def new_exchange(self) -> str:

@@ -1,4 +1,4 @@
-"""What is told of a session wherever it is listed, and what is saved of it."""
+"""The values of a session, for lists and for saving."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
+_LOCAL_MARK = "~"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionInfo:
-    """What a list says of a session.
+    """A session as listed.
 
     Attributes:
         id: Sorts by time.
@@ -43,17 +44,17 @@ class SessionInfo:
 
     @property
     def listed_source(self) -> Source:
-        """What a list calls its source."""
+        """The source for a list."""
         return "import" if self.imported else self.source
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it was said elsewhere: it can be looked at, and not gone on with."""
+        """Whether the conversation took place elsewhere: readable, but not to be continued."""
         return self.imported or self.source in {"tap", "import"}
 
     @property
     def user(self) -> str:
-        """What whoever asks the model in it is called."""
+        """The name for the person or program asking the model."""
         return "User" if self.is_foreign else "You"
 
     @property
@@ -68,7 +69,7 @@ class SessionInfo:
 
 
 def foreign_session(identity: str, title: str) -> SessionInfo:
-    """One of what others wrote in files, of which no more is known yet."""
+    """Return the session of a file from elsewhere, with nothing else known yet."""
     return SessionInfo(
         id=identity,
         title=title,
@@ -84,7 +85,7 @@ def foreign_session(identity: str, title: str) -> SessionInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionState:
-    """What is saved of a session besides messages and items."""
+    """The saved values of a session, besides messages and items."""
 
     id: str
     title: str
@@ -99,7 +100,7 @@ class SessionState:
 
     @property
     def begun(self) -> SessionInfo:
-        """What a list says of it while who saves it runs, before its first turn."""
+        """The session as listed while the saving process runs, before the first turn."""
         return SessionInfo(
             id=self.id,
             title=self.title,
@@ -116,7 +117,7 @@ class SessionState:
 
 
 def session_id(now_ns: int, randomness: bytes) -> str:
-    """An id that sorts by time: UTC date and time, then five characters that keep two of one second apart."""
+    """Return an id sorted by time: UTC date and time, then five characters to tell ids of one second apart."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_ns // 1_000_000_000))
     letters = "0123456789abcdefghjkmnpqrstvwxyz"
     number = int.from_bytes(randomness[:8])
@@ -124,6 +125,16 @@ def session_id(now_ns: int, randomness: bytes) -> str:
 
 
 def rfc3339(time_ns: int) -> str:
-    """UTC with microseconds, such as `2026-11-21T13:45:01.000250Z`."""
+    """Return a time in UTC with microseconds: `2026-11-21T13:45:01.000250Z`."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def local_name(name: str, number: int) -> str:
+    """Return the stored name of something imported: the original name, with a mark and a number if taken."""
+    return name if number == 1 else f"{name}{_LOCAL_MARK}{number}"
+
+
+def own_name(name: str) -> str:
+    """Return the original name of something imported; exports use no other."""
+    return name.partition(_LOCAL_MARK)[0]

@@ -1,10 +1,10 @@
-"""Sizes and times in the few characters that a row has for them."""
+"""Short forms of sizes and times for rows."""
 
 from __future__ import annotations
 
 
 def short_size(size: int) -> str:
-    """Bytes in three figures or so: `812 B`, `3.1k`, `12M`."""
+    """Return bytes in about three figures: `812 B`, `3.1k`, `12M`."""
     if size < 1000:
         return f"{size} B"
     for unit in "kMG":

@@ -1,7 +1,7 @@
-"""Foreign text made harmless for a terminal: what would act or hide becomes something that is seen.
+"""Make foreign text harmless for a terminal: characters that act or hide become visible.
 
 This is the entry, where text becomes the content of a widget or of a line of output; here a picture may be wider than what it
-stands for, since widths are measured afterwards. Source: threats.md, TRM-01 to TRM-06 and TRM-13.
+stands for, since widths are measured afterwards.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _HALF = re.compile("(?:⟨[^⟩]{0,12}|[\u200d\ufe0e\ufe0f]+)$")
 
 
 def visible(text: str, *, newlines: bool = True) -> str:
-    r"""Replace every character that a terminal would obey or hide by one that is seen.
+    """Replace every character obeyed or hidden by a terminal by a visible one.
 
     Controls become their pictures (`␛`), all others their code point (`⟨202e⟩`). Joiners and variation selectors that
     belong to emoji stay. Of more than 16 combining marks on one character the rest is counted (`⟨+34⟩`).
@@ -70,7 +70,7 @@ def hidden(text: str) -> int:
 
 
 def line(text: str, limit: int) -> str:
-    """One line of at most `limit` characters; what was cut off leaves `…`. Reads no more of the text than that."""
+    """Return one line of at most `limit` characters, with `…` for the rest. Reads no more of the text."""
     shown = visible(text[: limit + 1], newlines=False)
     if len(shown) <= limit and len(text) <= limit:
         return shown
@@ -78,7 +78,7 @@ def line(text: str, limit: int) -> str:
 
 
 def decode(data: bytes) -> str:
-    r"""Bytes as text for display: what is not UTF-8 becomes `\xff`."""
+    r"""Decode bytes for display; a byte outside of UTF-8 becomes `\xff`."""
     return data.decode("utf-8", "backslashreplace")
 
 
@@ -93,7 +93,7 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def _cut(run: re.Match[str]) -> str:
-    """Leave out the marks beyond the sixteenth of each character in a run of a script that has marks."""
+    """Remove the marks beyond the sixteenth of each character, in a run of a script with marks."""
     kept: list[str] = []
     marks = 0
     for character in run.group():
@@ -112,17 +112,17 @@ def _cut(run: re.Match[str]) -> str:
 
 
 def tool_name(server: str, tool: str) -> str:
-    """`server.tool`; a name outside the specification's own form is quoted and escaped, so that no letter looks like another.
+    """Return `server.tool`. A name outside of the form in the specification is quoted and escaped, so that no letter looks like another.
 
     The request for a resource stands as it is: no tool of that name is offered.
 
-    Source: MCP, Tools, tool names; threats.md, APR-06.
+    Source: MCP 2025-11-25, Tools, Tool Names.
     """
     shown = tool if _TOOL_NAME.fullmatch(tool) else ascii(tool)
     return f"{server}.{shown}" if server else shown
 
 
 def tool_called(server: str, tool: str) -> str:
-    """The same of a call that nobody has to decide on any more: letters of other scripts can be read, in quotes."""
+    """Return `server.tool` for a call already decided: letters of all scripts stay readable, in quotes."""
     shown = tool if _TOOL_NAME.fullmatch(tool) else f"'{visible(tool, newlines=False)}'"
     return f"{server}.{shown}" if server else shown

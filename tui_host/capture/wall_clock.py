@@ -1,4 +1,4 @@
-"""The one clock on which the records of several captures stand."""
+"""Put the records of several captures on one clock."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class WallClock:
-    """The wall clock as it stood when each capture began, which may be set while one goes on: from there on its own clock counts."""
+    """The wall clock at the beginning of each capture, continued by the capture's own clock, even if the wall clock is set."""
 
     def __init__(self) -> None:
         self._began: dict[str, int] = {}
 
     def at_ns(self, record: Record) -> int:
-        """When a record came to be. The first that is asked for of a capture tells when that began."""
+        """Return the time of a record. The first record asked for tells the beginning of a capture."""
         if record.mono_ns is None:
             return record.time_ns
         if record.capture not in self._began:
@@ -25,9 +25,9 @@ class WallClock:
         return record.mono_ns + self._began[record.capture]
 
     def boot_ns(self, capture: str) -> int | None:
-        """When a capture's own clock stood at nothing; None where it tells no times. Those of one machine's since it began have the same."""
+        """Return the wall time at zero of a capture's own clock, equal for all captures since a boot; None without times."""
         return self._began.get(capture)
 
     def on_it(self, record: Record) -> Record:
-        """A record with its time on this clock; one that tells none stays so."""
+        """Return a record with the time on the common clock; unchanged for a record without a time."""
         return record if record.mono_ns is None else replace(record, mono_ns=self.at_ns(record))

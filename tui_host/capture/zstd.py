@@ -1,4 +1,4 @@
-"""Bytes packed with zstd, alone or against bytes that came before. The library is loaded at first use: never before a frame."""
+"""Compress bytes with zstd, alone or against earlier bytes. The library is loaded at first use, never before the first frame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LONGEST = 1 << 27
 
 
 def compress(data: bytes, prefix: bytes = b"") -> bytes:
-    """One frame with a checksum; it reads back only with the same prefix."""
+    """Return one frame with a checksum, to be decompressed with an equal prefix."""
     from tui_host.capture.zstd_library import zstd
 
     parameter = zstd.CompressionParameter
@@ -23,7 +23,7 @@ def compress(data: bytes, prefix: bytes = b"") -> bytes:
 
 
 def decompress(frame: bytes, prefix: bytes = b"") -> bytes:
-    """What was packed.
+    """Return the content of a frame.
 
     Raises:
         ValueError: The frame is damaged, or was packed with another prefix.

@@ -1,4 +1,4 @@
-"""The zstd library, under one name wherever it comes from. Loading it takes time: imported at first use, never before a frame."""
+"""The zstd library, from the standard library or the backport. Imported at first use, as loading takes time."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The conversation: what was said, who decided, and the loop of a turn."""
+"""Conversations, the turn loop, and the policy that decides tool calls."""

@@ -1,4 +1,4 @@
-"""A session's profile at work: which tools it offers, what it tells the model before all else, what it wants of the answer."""
+"""Applies a session's profile: the offered tools, the system prompt, and the model options."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _FILLED = re.compile(r"(?<!\$)\{(time|servers)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
-    """A profile as one turn follows it: what changes with the time is filled in once, so that all its requests begin alike.
+class AppliedProfile:
+    """A profile as apply_profile to a turn. Values that change with time are filled in once, so all requests of a turn begin alike.
 
     Attributes:
-        profile: None where the session has none.
+        profile: None if the session has none.
         system: The system prompt, empty for none.
-        options: What the profile wants of the model, its references filled in.
+        options: The profile's model options, references filled in.
     """
 
     profile: Profile | None = None
@@ -36,17 +36,17 @@ class Applied:
     options: Options = field(default_factory=Options)
 
     def offered(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Those of the tools that the model is told of."""
+        """Return the tools to offer to the model."""
         return [tool for tool in tools if offers(self.profile, tool.server, tool.name)]
 
 
 def profile_of(session: Session, settings: Settings) -> Profile | None:
-    """The session's profile, None where it has none, or one that is no longer configured."""
+    """Return the session's profile; None if unset, or no longer configured."""
     return settings.profiles.get(session.profile)
 
 
 def offers(profile: Profile | None, server: str, tool: str = "") -> bool:
-    """Whether a tool is offered; without its name, whether any of the server's may be."""
+    """Whether a profile offers a tool; without a tool name, whether it may offer any tool of the server."""
     if profile is None:
         return True
     if profile.servers is not None and server not in profile.servers:
@@ -58,26 +58,28 @@ def offers(profile: Profile | None, server: str, tool: str = "") -> bool:
     return any(matches(f"{server}.{tool}", pattern) for pattern in profile.tools)
 
 
-def applied(
+def apply_profile(
     profile: Profile | None, environment: Mapping[str, str], *, now: datetime, servers: Sequence[ServerStatus]
-) -> Applied:
-    """A profile as a turn that begins now follows it.
+) -> AppliedProfile:
+    """Apply a profile to a turn that begins now.
 
     Args:
         profile: None for none.
         environment: The snapshot in the settings.
-        now: With the zone that the model is to be told.
-        servers: How they stand.
+        now: Local time, with the zone to tell to the model.
+        servers: The servers' current statuses.
 
     Raises:
-        SettingsError: It names a variable that is not set.
+        SettingsError: The profile names a variable that is not set.
     """
     if profile is None:
-        return Applied()
+        return AppliedProfile()
     where = ": ".join(filter(None, (profile.file, f"profiles.{profile.name}")))
     given = {
         "time": f"{now:%A} {now.isoformat(sep=' ', timespec='seconds')}",
-        "servers": ", ".join(each.name for each in servers if each.state == "ready" and offers(profile, each.name))
+        "servers": ", ".join(
+            status.name for status in servers if status.state == "ready" and offers(profile, status.name)
+        )
         or "none",
     }
     system = ""
@@ -85,9 +87,9 @@ def applied(
         text = _FILLED.sub(lambda match: given[match.group(1)], profile.system.text)
         system = resolve(Template(text=text), environment, where=f"{where}.system").text.strip()
     options = resolve_options(profile.options, environment, where=where)
-    return Applied(profile=profile, system=system, options=options)
+    return AppliedProfile(profile=profile, system=system, options=options)
 
 
 def local_time() -> datetime:
-    """This moment, in the zone of this machine."""
+    """Return the current time, in this machine's zone."""
     return datetime.now(UTC).astimezone()

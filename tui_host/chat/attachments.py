@@ -1,4 +1,4 @@
-"""Files that a person sends along with a message: read once, when they are chosen; what was shown then is what is sent."""
+"""Files attached to a message: read once, when chosen, so the model gets exactly the file that was shown."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tui_host.errors import TuiHostError
 from tui_host.llm.messages import Image, Part, Text
 
 MOST_IMAGE = 20_000_000
-"""Bytes of one image; no provider takes more."""
+"""Largest image, in bytes; no provider accepts more."""
 MOST_TEXT = 1_000_000
-"""Bytes of one text: a model's whole memory is hardly larger."""
+"""Largest text file, in bytes: few context windows hold more."""
 MOST_TOGETHER = 32_000_000
-"""Bytes of all that goes with one message."""
+"""Largest total of all files of a message, in bytes."""
 _LONGEST_NAME = 80
 _SIGNS: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
@@ -33,13 +33,13 @@ _MARK = re.compile(r"\[([^\[\]\n]{1,100}): (?:image/(?:png|jpeg|gif|webp)|text),
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attached:
-    """A file as it goes along.
+    """An attached file.
 
     Attributes:
-        name: Its own name, fit to be shown.
+        name: The file name, made safe for display.
         kind: `image/png` and the like, or `text`.
-        size: In bytes.
-        part: What the model gets.
+        size: Size in bytes.
+        part: The content for the model.
     """
 
     name: str
@@ -49,25 +49,25 @@ class Attached:
 
     @property
     def words(self) -> str:
-        """What is shown of it: «photo.png: image/png, 12.3 kB»; in brackets it stands in the message for the file."""
+        """The description on screen: «photo.png: image/png, 12.3 kB»; in brackets, a mark for the file within a message."""
         return f"{self.name}: {self.kind}, {_size(self.size)}"
 
 
 def read_attached(path: str) -> Attached:
-    """The file as it can be sent. Blocks on the disk.
+    """Read a file to attach. Blocks on the disk.
 
     Args:
-        path: As the person gave it; `~` is their home.
+        path: As typed; `~` is the home folder.
 
     Raises:
-        TuiHostError: It cannot be read, or cannot be sent, and why.
+        TuiHostError: The file cannot be read or sent; says why.
     """
     name = line(os.path.basename(path.rstrip("/")) or path, _LONGEST_NAME).translate({91: "(", 93: ")", 34: "'"})  # noqa: PTH119 - a text, as it was typed
     data = _bytes(Path(path).expanduser(), name)
     kind = next((kind for sign, kind in _SIGNS if sign.match(data)), "text")
     most = MOST_TEXT if kind == "text" else MOST_IMAGE
     if len(data) > most:
-        what = f"{name} is larger than {_size(most).replace('.0', '')}, the most that is sent of {_a(kind)}"
+        what = f"{name} is larger than {_size(most).replace('.0', '')}, the limit for {_a(kind)}"
         raise TuiHostError(what, remedy="make it smaller")
     if kind != "text":
         part = Image(media_type=kind, data=base64.b64encode(data).decode())
@@ -77,13 +77,13 @@ def read_attached(path: str) -> Attached:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        what = f"{name} is neither an image that models take (PNG, JPEG, GIF, WebP) nor a text in UTF-8"
+        what = f"{name} is neither a supported image (PNG, JPEG, GIF, WebP) nor UTF-8 text"
         raise TuiHostError(what, remedy="convert it")
     return Attached(name=name, kind=kind, size=len(data), part=Text(text=_framed(name, text.rstrip())))
 
 
 def _framed(name: str, text: str) -> str:
-    """A file's text between tags, of which the closing one stands nowhere in it."""
+    """Wrap a file's text in tags, choosing a closing tag that the text does not contain."""
     tags = chain(("file",), (f"file-{number}" for number in count(2)))
     tag = next(tag for tag in tags if f"</{tag}>" not in text)
     return f'\n\n<{tag} name="{name}">\n{text}\n</{tag}>'
@@ -100,16 +100,16 @@ def _a(kind: str) -> str:
 
 
 def _bytes(path: Path, name: str) -> bytes:
-    """The file's bytes, one more than can be sent at most.
+    """Read a file, at most one byte more than the limit.
 
     Raises:
-        TuiHostError: There is none, it cannot be read, or it is no file.
+        TuiHostError: The path does not exist, cannot be read, or is not a file.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would be waited for
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise TuiHostError(f"{name} is no file", remedy="choose a file")
+            raise TuiHostError(f"{name} is not a file", remedy="choose a file")
         with os.fdopen(descriptor, "rb") as file:
             return file.read(MOST_IMAGE + 1)
     except (OSError, ValueError) as error:
@@ -118,27 +118,27 @@ def _bytes(path: Path, name: str) -> bytes:
 
 
 def check_together(attached: Sequence[Attached]) -> None:
-    """Refuse more than goes with one message.
+    """Refuse files that are too large together.
 
     Raises:
-        TuiHostError: It is too much.
+        TuiHostError: The files exceed the limit.
     """
-    size = sum(each.size for each in attached)
+    size = sum(file.size for file in attached)
     if size > MOST_TOGETHER:
-        what = f"the files have {_size(size)} together; {_size(MOST_TOGETHER).replace('.0', '')} go with one message"
+        what = f"the files have {_size(size)} together; the limit for a message is {_size(MOST_TOGETHER).replace('.0', '')}"
         raise TuiHostError(what, remedy="leave some out")
 
 
-def said(text: str, attached: Sequence[Attached] = ()) -> tuple[Part, ...]:
-    """A person's message: the words, in which marks stand for the files, then the files."""
-    return (Text(text=text), *(each.part for each in attached))
+def message_parts(text: str, attached: Sequence[Attached] = ()) -> tuple[Part, ...]:
+    """Return the parts of a user message: the text, in which marks stand for the files, then the files."""
+    return (Text(text=text), *(file.part for file in attached))
 
 
 def with_marks(text: str, attached: Sequence[Attached]) -> str:
-    """The words with a mark for each file below them, where nobody has put one into them."""
-    return "\n\n".join((text, "\n".join(f"[{each.words}]" for each in attached))) if attached else text
+    """Append a mark for each file below the text."""
+    return "\n\n".join((text, "\n".join(f"[{file.words}]" for file in attached))) if attached else text
 
 
 def unmarked(text: str, known: Sequence[str] = ()) -> str:
-    """The text with each mark that stands for no file any more as `@name`, so that nobody takes it for one that does."""
-    return _MARK.sub(lambda found: found[0] if found[0] in known else f"@{found[1]}", text)
+    """Replace each mark without a file by `@name`, so nobody mistakes the mark for an attachment."""
+    return _MARK.sub(lambda mark: mark[0] if mark[0] in known else f"@{mark[1]}", text)

@@ -1,11 +1,11 @@
-"""A call's arguments: read once and strictly, so that what is shown, hashed and sent are the same bytes."""
+"""Strict reading of a call's arguments: the bytes shown, hashed and sent are the same."""
 
 from __future__ import annotations
 
 import json
 import re
 
-from tui_host.capture.json.depth import DEPTH, is_deeper
+from tui_host.capture.json.reading import DEPTH, is_deeper
 from tui_host.errors import JSON, TuiHostError
 
 LIMIT = 4 << 20
@@ -22,7 +22,7 @@ def _no_duplicates(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 
 
 def _no_constant(word: str) -> JSON:
-    raise TuiHostError(f"{word} is no JSON")
+    raise TuiHostError(f"{word} is not JSON")
 
 
 def _finite(text: str) -> float:
@@ -33,16 +33,18 @@ def _finite(text: str) -> float:
 
 
 def read_arguments(text: str) -> dict[str, JSON]:
-    """The arguments a model or a person wrote, as an object; nothing written is no arguments.
+    """Parse arguments written by a model or a user as a JSON object; empty text means no arguments.
 
     Raises:
-        TuiHostError: It is not JSON, not an object, has a key twice, NaN, infinities or lone surrogates, is larger than
+        TuiHostError: The text is not JSON, not an object, has a key twice, NaN, infinities or lone surrogates, is larger than
             4 MB or deeper than 100 levels. The message says where.
     """
     if not text.strip():
         return {}
     if len(text) > LIMIT:
-        raise TuiHostError(f"the arguments are {len(text):,} characters long", remedy=f"at most {LIMIT:,}")
+        raise TuiHostError(
+            f"the arguments are {len(text):,} characters long", remedy=f"shorten them to {LIMIT:,} at most"
+        )
     if is_deeper(text):
         raise TuiHostError(f"the arguments nest deeper than {DEPTH} levels")
     try:
@@ -61,15 +63,15 @@ def read_arguments(text: str) -> dict[str, JSON]:
     if not isinstance(value, dict):
         raise TuiHostError("the arguments are not a JSON object", remedy='write {"name": value}')
     if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-        raise TuiHostError("the arguments have half a character (a lone surrogate)")
+        raise TuiHostError("the arguments contain a lone surrogate")
     return value
 
 
 def canonical(value: JSON) -> bytes:
-    """The one spelling that is hashed, shown and sent: compact UTF-8, keys in the order given."""
+    """Return the canonical JSON to hash, show and send: compact UTF-8, keys in the given order."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def pretty(value: JSON) -> str:
-    """The same for reading."""
+    """Return indented JSON for reading."""
     return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,6 +1,6 @@
-"""The same question asked of several models through several tool protocols: what each run took, and where they differ.
+"""Compares runs of the same question with several models and tool protocols: costs of each run, and differences.
 
-Values and counts alone. Bytes and times come from the capture; calls, answers and errors from how the turn ended.
+Pure values and counts. Bytes and times come from the capture; calls, answers and errors from the turn's result.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from tui_host.llm.dialects.dialect_table import dialect_at
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record
-    from tui_host.chat.call_outcome import Outcome
     from tui_host.chat.conversation import NoteItem
-    from tui_host.chat.turn_result import TurnResult
+    from tui_host.chat.turn_result import Outcome, TurnResult
     from tui_host.settings.schema import ModelRef
 
 _Key = TypeVar("_Key")
@@ -32,7 +31,7 @@ _Number = TypeVar("_Number", int, float)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """Who is asked, and how; as text `PROVIDER/MODEL:PROTOCOL`."""
+    """A model with a tool protocol; as text `PROVIDER/MODEL:PROTOCOL`."""
 
     model: ModelRef
     protocol: str
@@ -44,17 +43,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What a run took on the wire to the model.
+    """Traffic of a run to and from the model.
 
     Attributes:
-        requests: How many went out, each attempt that was refused too.
-        sent: Bytes of their bodies.
-        received: Bytes of the responses' bodies.
-        tools: Bytes of the requests that are the vendor's own list of tools.
-        injected: Bytes that the tool protocol put into them, by what they are for.
-        cut: Bytes of the responses that are left out: what a model made up behind its call.
+        requests: Number of requests, including refused attempts.
+        sent: Bytes of request bodies.
+        received: Bytes of response bodies.
+        tools: Bytes of the vendor's tool lists in the requests.
+        injected: Bytes added by the tool protocol, by purpose.
+        cut: Bytes left out of the responses: text that a model made up behind its call.
         seconds: From the first request to the last record, tools and pauses included; None without a request.
-        model_seconds: Those of them in which a request was on its way or answered.
+        model_seconds: Time with a request in flight.
     """
 
     requests: int = 0
@@ -68,20 +67,20 @@ class Figures:
 
     @property
     def injected_total(self) -> int:
-        """All that the tool protocol put in."""
+        """All bytes added by the tool protocol."""
         return sum(self.injected.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One turn of one column.
+    """A turn of a column.
 
     Attributes:
-        session: Its session's id.
+        session: The session's id.
         result: How the turn ended.
-        figures: What it took.
-        notes: What the host had to say meanwhile: corrections, retries, what was cut.
-        misfits: By a call's id what of its arguments does not fit the tool's schema; no entry where that is not known.
+        figures: Traffic of the run.
+        notes: The host's notes during the run: corrections, retries, cuts.
+        misfits: Schema errors by call id; no entry where unknown.
     """
 
     session: str
@@ -92,11 +91,11 @@ class Run:
 
     @property
     def made(self) -> list[Outcome]:
-        """The calls whose arguments are an object, of tools that there are."""
+        """The calls of existing tools whose arguments are an object."""
         return [outcome for outcome in self.result.outcomes if outcome.request is not None]
 
     def misfits_of(self, outcome: Outcome) -> Sequence[str] | None:
-        """What of a call's arguments does not fit; None if that is not known."""
+        """Return a call's schema errors, None if unknown."""
         return self.misfits.get(outcome.call.id)
 
 
@@ -105,10 +104,10 @@ class Chosen:
     """How often a tool was chosen.
 
     Attributes:
-        server: Its server, empty where there is no such tool.
-        tool: Its own name, or what the model wrote.
-        runs: In how many runs.
-        calls: How often altogether.
+        server: The tool's server, empty for an unknown tool.
+        tool: The tool's own name, or the name that the model wrote.
+        runs: Number of runs with a call.
+        calls: Number of calls.
     """
 
     server: str
@@ -119,11 +118,11 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Varying:
-    """An argument that was not the same in every run.
+    """An argument that differs between runs.
 
     Attributes:
-        call: Which call of this tool in a run, from 1.
-        values: What it was, as JSON, and in how many runs, the most frequent first; None where it was left out.
+        call: Number of the call among the tool's calls in a run, from 1.
+        values: Values as JSON with numbers of runs, the most frequent first; None where left out.
     """
 
     server: str
@@ -134,10 +133,10 @@ class Varying:
 
 
 def figures_of(records: Iterable[Record], session: str) -> Figures:
-    """The figures of a session's one turn.
+    """Measure a session's only turn.
 
     Args:
-        records: Those of the capture since the turn began, in order; of other sessions too.
+        records: The capture's records since the turn began, in order; may include further sessions.
         session: The session's id.
     """
     mine = [record for record in records if record.draft.place.session == session]
@@ -162,7 +161,7 @@ def _came(exchange: Exchange) -> int:
 
 
 def _tools(exchange: Exchange) -> int:
-    """Bytes of a request that list tools, where its dialect has a place for them."""
+    """Return the bytes of a request that list tools, if its dialect has a place for them."""
     head = exchange.request_head
     spoken = dialect_at(head.url) if head is not None and head.url is not None else None
     outline = spoken.outline(exchange.body("request")) if spoken is not None else None
@@ -175,7 +174,7 @@ def _lasted(exchange: Exchange) -> int:
 
 
 def _linked(records: Iterable[Record]) -> tuple[Mapping[str, int], int]:
-    """Bytes that were put in, by what for, and bytes that were left out."""
+    """Return injected bytes by purpose, and the number of cut bytes."""
     injected: Counter[str] = Counter()
     cut = 0
     for record in records:
@@ -192,9 +191,11 @@ def _linked(records: Iterable[Record]) -> tuple[Mapping[str, int], int]:
 
 
 def chosen(runs: Sequence[Run]) -> list[Chosen]:
-    """How often each tool was chosen, in the order in which they came up."""
+    """Count how often each tool was chosen, in order of appearance."""
     calls = Counter((outcome.server, outcome.tool) for run in runs for outcome in run.result.outcomes)
-    within = Counter(name for run in runs for name in {(each.server, each.tool) for each in run.result.outcomes})
+    within = Counter(
+        name for run in runs for name in {(outcome.server, outcome.tool) for outcome in run.result.outcomes}
+    )
     return [
         Chosen(server=server, tool=tool, runs=within[server, tool], calls=count)
         for (server, tool), count in calls.items()
@@ -202,7 +203,7 @@ def chosen(runs: Sequence[Run]) -> list[Chosen]:
 
 
 def varying(runs: Sequence[Run]) -> list[Varying]:
-    """The arguments that differ between runs: the first call of a tool beside its first in the others, and so on."""
+    """Find arguments that differ between runs, comparing each tool's first calls, second calls, and so on."""
     asked: dict[tuple[str, str, int], list[Mapping[str, JSON]]] = {}
     for run in runs:
         seen: Counter[tuple[str, str]] = Counter()
@@ -224,7 +225,7 @@ def _value(arguments: Mapping[str, JSON], name: str) -> str | None:
 
 
 def answers(runs: Sequence[Run]) -> tuple[tuple[str | None, int], ...]:
-    """Each different answer, and in how many runs it came, the most frequent first; None where there was none."""
+    """Count the runs for each different answer, the most frequent first; None means no answer."""
     return _counted(run.result.answer for run in runs)
 
 
@@ -233,34 +234,35 @@ def _counted(keys: Iterable[_Key]) -> tuple[tuple[_Key, int], ...]:
 
 
 def unfit(runs: Sequence[Run]) -> list[tuple[Outcome, str]]:
-    """Each complaint of a tool's schema about the arguments of a call."""
+    """List each schema error with its call."""
     return [(outcome, words) for run in runs for outcome in run.made for words in run.misfits_of(outcome) or ()]
 
 
 def spread(runs: Sequence[Run], figure: Callable[[Run], _Number | None]) -> tuple[_Number, _Number, _Number] | None:
-    """The least, the middle and the most of a figure; None if no run has it. Of an even number the lower middle."""
+    """Return minimum, lower median and maximum of a figure; None if no run has a value."""
     values = sorted(value for run in runs if (value := figure(run)) is not None)
     return (values[0], values[(len(values) - 1) // 2], values[-1]) if values else None
 
 
 def column_to_json(column: Column, runs: Sequence[Run]) -> dict[str, JSON]:
-    """A column as `compare --json` tells it."""
+    """Return a column in the form of `compare --json`."""
     return {
         "model": str(column.model),
         "protocol": column.protocol,
         "runs": [_run_to_json(run) for run in runs],
         "tools": [
-            {"server": each.server, "tool": each.tool, "runs": each.runs, "calls": each.calls} for each in chosen(runs)
+            {"server": entry.server, "tool": entry.tool, "runs": entry.runs, "calls": entry.calls}
+            for entry in chosen(runs)
         ],
         "varying": [
             {
-                "server": each.server,
-                "tool": each.tool,
-                "call": each.call,
-                "argument": each.argument,
-                "values": [{"json": value, "runs": count} for value, count in each.values],
+                "server": entry.server,
+                "tool": entry.tool,
+                "call": entry.call,
+                "argument": entry.argument,
+                "values": [{"json": value, "runs": count} for value, count in entry.values],
             }
-            for each in varying(runs)
+            for entry in varying(runs)
         ],
         "schema_errors": len(unfit(runs)),
         "answers": [{"answer": answer, "runs": count} for answer, count in answers(runs)],

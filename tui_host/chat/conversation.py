@@ -1,4 +1,4 @@
-"""What the chat shows: items in order, each with the revision of its last change. Fronts read them; the turn loop writes them."""
+"""The conversation on screen: items in order, each with the revision of its last change. Fronts read, the turn loop writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CallState: TypeAlias = Literal["asked", "waiting", "running", "done", "failed", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserItem:
-    """What the person said."""
+    """A message of the user."""
 
     turn: int
     text: str
@@ -25,13 +25,13 @@ class UserItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerItem:
-    """What the model said in one step, growing while it streams.
+    """The model's answer in a step, growing while streamed.
 
     Attributes:
-        text: The answer so far, Markdown.
+        text: The answer so far, as Markdown.
         thinking: The thinking so far, folded on screen.
         seconds: From the request to the last byte.
-        options: Answers that the model proposes to the question it asks, one a line.
+        options: Proposed answers to the model's question, one per line.
     """
 
     turn: int
@@ -45,18 +45,18 @@ class AnswerItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallItem:
-    """One tool call and what became of it.
+    """A tool call and its outcome.
 
     Attributes:
-        call: Our id of it, unique in the session.
-        server: The server's name; the name as the model wrote it stands in `tool` when there is no such tool.
+        call: Our id of the call, unique in the session.
+        server: The server's name; empty for an unknown tool, whose name as written stands in `tool`.
         asked: The arguments exactly as the model wrote them.
-        sent: The arguments that went to the server, empty if nothing did.
-        decision: `approved`, `edited`, `rejected`, `invalid`, empty before.
-        by: `person`, `rule`, `flag`, `default`, empty before.
-        words: Who decided, in words («approved once, by you, after 2.5 s»).
-        result: The result as the model is told it.
-        progress: The last sign of life of a running call.
+        sent: The arguments sent to the server, empty if none were.
+        decision: `approved`, `edited`, `rejected`, `invalid`; empty before.
+        by: `person`, `rule`, `flag`, `default`; empty before.
+        words: The decision in words («approved once, by you, after 2.5 s»).
+        result: The result as told to the model.
+        progress: The last progress of a running call.
         milliseconds: From sending to the result.
     """
 
@@ -78,11 +78,11 @@ class CallItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteItem:
-    """Something that the host has to say: an error's card, a stop, a limit.
+    """A message from the host: an error card, a stop, a limit.
 
     Attributes:
         kind: `error` is a card with the provider's own words; `note` a plain line.
-        again: The key that tries again applies.
+        again: The retry key applies.
     """
 
     turn: int
@@ -95,7 +95,7 @@ class NoteItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryItem:
-    """The line of figures below a turn's last answer. Tokens are the provider's, None if it reported none."""
+    """The figures below a turn's last answer. Tokens are as reported by the provider, None if not reported."""
 
     turn: int
     steps: int
@@ -117,16 +117,16 @@ KINDS: Mapping[str, type[Item]] = {
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 STORED, SAID = '{"item":"', '{"item":"user"'
-"""How `item_to_text` begins: with any item, and with what the person said."""
+"""Prefixes of `item_to_text`: of any item, and of a user item."""
 
 
 def item_to_json(item: Item) -> dict[str, JSON]:
-    """The item as the store keeps it."""
+    """Return the item in its stored form."""
     return {"item": NAMES[type(item)], **{name: getattr(item, name) for name in item.__slots__}}
 
 
 def item_from_json(value: Mapping[str, JSON]) -> Item | None:
-    """The item that `item_to_json` wrote; None for a kind or a form that this version does not know."""
+    """Read an item written by `item_to_json`; None for a kind or form unknown to this version."""
     kind = KINDS.get(str(value.get("item")))
     if kind is None:
         return None
@@ -137,22 +137,22 @@ def item_from_json(value: Mapping[str, JSON]) -> Item | None:
 
 
 def item_to_text(item: Item) -> str:
-    """The item as one line of JSON; its kind stands first."""
+    """Serialise the item as a line of JSON, the kind first."""
     return json.dumps(item_to_json(item), ensure_ascii=False, separators=(",", ":"))
 
 
 def item_from_text(text: str) -> Item:
-    """The item that `item_to_text` wrote; what this version cannot read is told in its place, so that numbers stay."""
+    """Read an item written by `item_to_text`. An unreadable item becomes a note, so numbers stay the same."""
     try:
         value: JSON = json.loads(text)
     except (ValueError, RecursionError):  # damaged on the disk
         value = None
     item = item_from_json(value) if isinstance(value, Mapping) else None
-    return item or NoteItem(turn=0, kind="note", what="something that this version cannot show")
+    return item or NoteItem(turn=0, kind="note", what="this version cannot show this item")
 
 
 def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
-    """The item as it may be shown and kept; the same object where there is nothing to hide."""
+    """Return the item with secrets redacted; the same object if there are none."""
     changed: dict[str, str] = {}
     for name in item.__slots__:
         value: object = getattr(item, name)
@@ -162,7 +162,7 @@ def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
 
 
 class Items(Sequence[Item]):
-    """All items of a conversation as they are when they are looked at, oldest first."""
+    """Live view of a conversation's items, oldest first."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -178,7 +178,11 @@ class Items(Sequence[Item]):
     @override
     def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
         numbers = range(len(self._conversation))[index]
-        return self._conversation[numbers] if isinstance(numbers, int) else [self._conversation[it] for it in numbers]
+        return (
+            self._conversation[numbers]
+            if isinstance(numbers, int)
+            else [self._conversation[number] for number in numbers]
+        )
 
     @override
     def __iter__(self) -> Iterator[Item]:
@@ -196,16 +200,16 @@ class Items(Sequence[Item]):
 
 
 class Conversation:
-    """The items of one session, with revisions, so that a view can ask what is new.
+    """The items of a session, with revisions for incremental views.
 
-    An item may be given as the text that `item_to_text` wrote: it is read when somebody looks at it.
+    An item may be stored as text from `item_to_text`, parsed on first access.
 
     Attributes:
         revision: Grows with every change.
 
     Args:
-        keep: Told of each item that is to be kept.
-        redact: What every text passes on its way in, so that no secret is shown.
+        keep: Called with each item to store.
+        redact: Removes secrets from every text.
     """
 
     def __init__(
@@ -235,57 +239,57 @@ class Conversation:
 
     @property
     def items(self) -> Items:
-        """All items, oldest first; each is read when it is looked at."""
+        """All items, oldest first, each parsed on access."""
         return Items(self)
 
     def unread(self, number: int) -> str | None:
-        """The stored text of an item that nobody has looked at yet, None of any other."""
+        """Return the stored text of an item not parsed yet, else None."""
         item = self._items[number]
         return item if isinstance(item, str) else None
 
     def again(self, *, keep: Callable[[int, Item], None], redact: Callable[[str], str]) -> Conversation:
-        """Another conversation of the same items; what nobody has looked at stays so."""
+        """Return a new conversation with the same items, without parsing stored texts."""
         for number in list(self._growing):
             _ = self[number]
         return Conversation(self._items, keep=keep, redact=redact)
 
     def said(self, limit: int) -> list[str]:
-        """What the person said last, so many times at most, oldest first."""
-        found: list[str] = []
+        """Return the user's last messages, oldest first, at most `limit`."""
+        messages: list[str] = []
         for number in reversed(range(len(self))):
-            if len(found) == limit:
+            if len(messages) == limit:
                 break
             kept = self._items[number]
             if isinstance(kept, str) and not kept.startswith(SAID) and kept.startswith(STORED):
                 continue
             item = self[number]
             if isinstance(item, UserItem):
-                found.append(item.text)
-        return found[::-1]
+                messages.append(item.text)
+        return messages[::-1]
 
     def last_turn(self) -> Iterator[tuple[int, Item]]:
-        """Numbers and items of the last turn, the last one first; earlier ones are not looked at."""
+        """Yield numbers and items of the last turn, newest first; earlier items are not parsed."""
         last = 0
         for number in reversed(range(len(self))):
             item = self[number]
-            if item.turn and item.turn < last:  # none has 0 but what cannot be read
+            if item.turn and item.turn < last:  # only an unreadable item has turn 0
                 return
             last = max(last, item.turn)
             yield number, item
 
     def proposed(self) -> Sequence[str]:
-        """The answers that the model's last question proposes; none once the person has gone on."""
+        """Return the answers proposed with the model's last question; empty once the user has replied."""
         answer = next((item for _, item in self.last_turn() if isinstance(item, AnswerItem)), None)
         return answer.options.splitlines() if answer is not None else ()
 
     def changed_since(self, revision: int) -> list[int]:
-        """Numbers of the items that changed after `revision`, in order. Costs what has changed, not what there is."""
-        found: list[int] = []
+        """Return the numbers of items changed after `revision`, in order. The cost depends on the changes alone."""
+        numbers: list[int] = []
         for number in reversed(self._changed):
             if self._changed[number] <= revision:
                 break
-            found.append(number)
-        return sorted(found)
+            numbers.append(number)
+        return sorted(numbers)
 
     def _touch(self, number: int) -> None:
         self.revision += 1
@@ -293,14 +297,14 @@ class Conversation:
         self._changed[number] = self.revision
 
     def add(self, item: Item) -> int:
-        """Put an item at the end; returns its number, which never changes."""
+        """Append an item and return its number, which never changes."""
         self._items.append(without_secrets(item, self._redact))
         self._touch(len(self._items) - 1)
         self._save(len(self._items) - 1)
         return len(self._items) - 1
 
     def put(self, number: int, item: Item, *, keep: bool = True) -> None:
-        """Replace an item. `keep=False` while it streams: the bytes are on disk already, as records."""
+        """Replace an item. `keep=False` while streaming: the bytes are on disk already, as records."""
         self._growing.pop(number, None)
         self._items[number] = without_secrets(item, self._redact)
         self._touch(number)
@@ -308,7 +312,7 @@ class Conversation:
             self._save(number)
 
     def grow(self, number: int, make: Callable[[], Item]) -> None:
-        """Say that an item is different now, and how to make it when somebody looks: many tokens, one look."""
+        """Mark an item as changed and say how to make the new value on the next access: many tokens, a single item."""
         self._growing[number] = make
         self._touch(number)
 
@@ -317,7 +321,7 @@ class Conversation:
             self._keep(number, self[number])
 
     def close_open(self) -> None:
-        """Say of everything that was left open by an earlier process that it was cut: only its last turn can be open."""
+        """Mark items left open by an earlier process as cut; only the last turn can have any."""
         for number, item in reversed(list(self.last_turn())):
             match item:
                 case AnswerItem(state="streaming"):
@@ -331,6 +335,6 @@ class Conversation:
 
 
 def title_of(text: str) -> str:
-    """A session's title: the first line of its first message, at most 60 characters."""
+    """Return a session's title: the first line of the first message, at most 60 characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "untitled")
     return line if len(line) <= 60 else f"{line[:59]}…"

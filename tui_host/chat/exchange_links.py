@@ -1,4 +1,4 @@
-"""Where one exchange asks for calls and tells their results, as `link` records. Source: DESIGN, Correlation."""
+"""Records where an exchange asks for calls and reports results, as `link` records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_host.capture.visible import line
 from tui_host.llm.events import CutOff
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.protocols.tool_protocol import Injected, Prepared
-from tui_host.llm.text_places import TextSpan, located
+from tui_host.llm.request_writing import TextSpan, text_spans
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Shift
@@ -26,26 +26,26 @@ _WORDS = 200
 
 
 class Keeper(Protocol):
-    """Keeps records, without the secrets in them: the recorder, or what only collects them."""
+    """Stores records after redaction: the recorder, or a collector."""
 
     @property
     def redactor(self) -> Redactor:
-        """What every record passes first."""
+        """Redacts every record."""
         ...
 
     def append(self, draft: Draft) -> int:
-        """Keep one; returns its number."""
+        """Store a record; returns its number."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Bytes of a request that are linked to a call, or to what put them in.
+class LinkedSpan:
+    """Bytes of a request to link to a call or to the tool protocol's text.
 
     Attributes:
-        call: None where they belong to no call.
-        start: The first of them, as they are kept.
-        end: One past the last.
+        call: None if the bytes belong to no call.
+        start: First byte, in the stored body.
+        end: One past the last byte.
     """
 
     relation: Relation
@@ -57,11 +57,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """Records the links of one exchange. Spans count in the bytes as they are kept: with a mark where a secret stood.
+    """Records the links of an exchange. Spans count in the stored bytes, where a mark replaces each secret.
 
     Attributes:
-        place: The exchange's place; a link's has the call besides.
-        table: What the names that the model used stand for.
+        place: The exchange's place; a call's link also names the call.
+        table: Maps the model's tool names to servers and tools.
     """
 
     recorder: Keeper
@@ -69,7 +69,7 @@ class Links:
     table: NameTable
 
     def offer(self, exchange: str, connections: Sequence[str]) -> None:
-        """Link a request to the connections whose tools it is the first of the session to offer: these the session uses."""
+        """Link a request to connections whose tools it offers for the first time in the session."""
         for connection in connections:
             self.recorder.append(
                 Draft(wire="host", kind="link", place=self.place, connection=connection, data=offered_link(exchange))
@@ -77,16 +77,16 @@ class Links:
 
     def found(
         self, outgoing: Outgoing, dialect: Dialect, prepared: Prepared, told: Sequence[ToolResult]
-    ) -> Sequence[Found]:
-        """What of a request is to be linked: each result's bytes where it is told for the first time, and what a tool protocol put in.
+    ) -> Sequence[LinkedSpan]:
+        """Find the spans of a request to link: results reported for the first time, and text added by a tool protocol.
 
-        Nothing is recorded. Callable from any thread; a large request takes its time.
+        Records nothing. Callable from any thread; slow for a large request.
 
         Args:
-            outgoing: The request as it is sent.
-            dialect: What its body is written in.
-            prepared: What it was written from.
-            told: The results that it tells for the first time: the last ones in it.
+            outgoing: The request as sent.
+            dialect: The dialect of the body.
+            prepared: The messages behind the request.
+            told: The results reported for the first time: the last ones in the request.
         """
         redactor = self.recorder.redactor
         if prepared.told or prepared.injected or prepared.own is not None:
@@ -96,17 +96,17 @@ class Links:
             in_words = []
         return [*in_words, *(_of_their_own(outgoing, dialect, told, redactor) if told and not prepared.told else ())]
 
-    def prepared(self, exchange: str, found: Sequence[Found]) -> None:
-        """Link what was found in a request that is about to be sent as this exchange."""
-        for each in found:
-            span = Span(exchange=exchange, side="request", layer="wire", start=each.start, end=each.end)
-            if each.call is None:
-                self._record_bare(each.relation, span, each.words)
+    def prepared(self, exchange: str, found: Sequence[LinkedSpan]) -> None:
+        """Record the spans found in a request about to be sent as this exchange."""
+        for span_of_call in found:
+            span = Span(exchange=exchange, side="request", layer="wire", start=span_of_call.start, end=span_of_call.end)
+            if span_of_call.call is None:
+                self._record_bare(span_of_call.relation, span, span_of_call.words)
             else:
-                self._record(each.relation, each.call, span, each.words)
+                self._record(span_of_call.relation, span_of_call.call, span, span_of_call.words)
 
     def cut(self, exchange: str, pieces: Sequence[CutOff], shifts: Sequence[Shift]) -> None:
-        """Link the bytes of a response that are left out of the answer: what the model wrote behind its call."""
+        """Link the bytes left out of an answer: text written by the model behind its call."""
         if pieces:
             ranges = tuple((_kept_at(piece.start, shifts), _kept_at(piece.end, shifts)) for piece in pieces)
             span = Span(
@@ -115,12 +115,12 @@ class Links:
             self._record_bare("cut", span, "".join(piece.text for piece in pieces))
 
     def ask(self, exchange: str, calls: Sequence[FoldedCall], shifts: Sequence[Shift]) -> None:
-        """Link the bytes of the response in which each call was asked for, so far as it came.
+        """Link the response bytes of each requested call, as far as received.
 
         Args:
             exchange: The response's exchange.
-            calls: What was read out of it.
-            shifts: Where secrets were taken out of its body.
+            calls: The calls read from the response.
+            shifts: Where secrets were removed from the body.
         """
         for folded in calls:
             ranges = [(_kept_at(start, shifts), _kept_at(end, shifts)) for start, end in folded.spans]
@@ -130,7 +130,7 @@ class Links:
                 self._record("asked", folded.call, span, folded.call.arguments)
 
     def _record_bare(self, relation: Relation, span: Span, words: str) -> None:
-        """A link of no call."""
+        """Record a link without a call."""
         link = Link(relation=relation, call="", span=span, words=line(words, _WORDS))
         self.recorder.append(Draft(wire="host", kind="link", place=self.place, data=link.to_bytes()))
 
@@ -143,10 +143,10 @@ class Links:
 
 def _of_their_own(
     outgoing: Outgoing, dialect: Dialect, told: Sequence[ToolResult], redactor: Redactor
-) -> Iterator[Found]:
-    """Results that are messages of their own, looked for from the conversation's end: what was told before is not read again.
+) -> Iterator[LinkedSpan]:
+    """Find results that are messages of their own, from the end of the conversation: earlier results are not read again.
 
-    Where a person's own options say what the conversation is, there is no guess.
+    Yields nothing if the user's own options replace the conversation.
     """
     stream = redactor.stream()
     kept = stream.feed(outgoing.body)[0] + stream.flush()[0]
@@ -159,30 +159,32 @@ def _of_their_own(
         spans[:0] = [(start - len(begin) + part.start, start - len(begin) + part.end) for part in parts]
         if len(spans) >= len(told):
             for result, (first, last) in zip(told, spans[-len(told) :], strict=True):
-                yield Found(relation="told", call=result.call, start=first, end=last, words=_words(result))
+                yield LinkedSpan(relation="told", call=result.call, start=first, end=last, words=_words(result))
             return
 
 
-def _in_words(kept: bytes, prepared: Prepared, told: Mapping[str, ToolResult], redactor: Redactor) -> list[Found]:
-    """Results, and what else a tool protocol put in, that stand in the text of messages."""
+def _in_words(kept: bytes, prepared: Prepared, told: Mapping[str, ToolResult], redactor: Redactor) -> list[LinkedSpan]:
+    """Find results and tool-protocol text inside the text of messages."""
     own = () if prepared.own is None else (prepared.own,)
     pieces = sorted((*prepared.told, *prepared.injected, *own), key=lambda piece: (piece.message, piece.start))
     spans = [TextSpan(message=piece.message, start=piece.start, end=piece.end) for piece in pieces]
-    found: list[Found] = []
+    spans_found: list[LinkedSpan] = []
     for piece, place in zip(
-        pieces, located(kept, prepared.messages, spans, lambda data: redactor.bytes(data)[0]), strict=True
+        pieces, text_spans(kept, prepared.messages, spans, lambda data: redactor.bytes(data)[0]), strict=True
     ):
         if place is None:
             continue
         start, end = place
         if isinstance(piece, Injected):
             relation: Relation = "profile" if piece is prepared.own else "injected"
-            found.append(Found(relation=relation, start=start, end=end, words=piece.words))
+            spans_found.append(LinkedSpan(relation=relation, start=start, end=end, words=piece.words))
         elif piece.call in told:
             words = _words(told[piece.call])
             words = f"({piece.note}) {words}" if piece.note else words
-            found.append(Found(relation="told", call=told[piece.call].call, start=start, end=end, words=words))
-    return found
+            spans_found.append(
+                LinkedSpan(relation="told", call=told[piece.call].call, start=start, end=end, words=words)
+            )
+    return spans_found
 
 
 def _words(result: ToolResult) -> str:
@@ -190,7 +192,7 @@ def _words(result: ToolResult) -> str:
 
 
 def _kept_at(offset: int, shifts: Sequence[Shift]) -> int:
-    """Where a byte of what came stands in what is kept, in which marks stand for secrets of another length."""
+    """Map an offset in the received bytes to the stored bytes, where marks of a different length replace secrets."""
     moved = 0
     for start, end, size in shifts:
         if offset <= start:

@@ -1,4 +1,4 @@
-"""Makes a history that a provider takes, out of one that was cut anywhere: every call that was asked has a result."""
+"""Completes a history cut anywhere, for a provider to accept: every call gets a result."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from tui_host.chat import result_words as wording
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult
 
 
-def mended(messages: Sequence[Message]) -> list[Message]:
-    """The messages as every provider takes them.
+def complete_history(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages in a form accepted by every provider.
 
-    Each call that has no result gets a truthful one (the program ended before it came). Several services want user and
-    assistant to take turns, also after results: so where an answer never came a word of ours stands, and a note of ours to
-    the model goes into the question that follows it.
+    Each call without a result gets a truthful one (the program ended before). Several services demand that user and assistant take
+    turns, also after results: a host message stands in for a missing answer, and a host's note to the model joins the next question.
     """
     whole: list[Message] = []
     for message in _answered(messages):
@@ -25,22 +24,22 @@ def mended(messages: Sequence[Message]) -> list[Message]:
             between = Text(text="\n\n")
             whole[-1] = replace(message, parts=(*before.parts, between, *message.parts))
         else:
-            whole += (host_says(wording.NO_ANSWER, turn=before.turn), message)
+            whole += (host_message(wording.NO_ANSWER, turn=before.turn), message)
     return whole
 
 
-def untold(messages: Sequence[Message]) -> list[ToolResult]:
-    """The results that no answer has followed: the next request tells them for the first time, as far as anybody knows."""
-    found: list[ToolResult] = []
+def new_results(messages: Sequence[Message]) -> list[ToolResult]:
+    """Return the results not followed by an answer: as far as known, the next request reports them for the first time."""
+    results: list[ToolResult] = []
     for message in messages:
         if message.role == "assistant" and message.source != "host":
-            found.clear()
-        found += [part for part in message.parts if isinstance(part, ToolResult)]
-    return found
+            results.clear()
+        results += [part for part in message.parts if isinstance(part, ToolResult)]
+    return results
 
 
-def host_says(text: str, *, turn: int) -> Message:
-    """A word of ours where an answer would stand."""
+def host_message(text: str, *, turn: int) -> Message:
+    """Make a host message in place of an answer."""
     return Message(role="assistant", parts=(Text(text=text),), turn=turn, source="host")
 
 

@@ -1,4 +1,4 @@
-"""What a session offers to its model: the tools, under the names that the dialect takes, or what stands for them."""
+"""The tools that a session offers to its model, under names the dialect accepts, or the hub in their place."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """Made of a catalog and nothing else; the same for every step until that changes, so that nothing is written anew.
+    """A pure function of the catalog, reused for every step until the catalog changes.
 
     Attributes:
-        tools: What it was made of.
-        rule: How the dialect wants tools to be named.
-        table: Leads from the names back to servers and tools.
-        specs: What is offered.
-        known: What a model may know by name: what is offered, and what the hub leads to.
-        hub: What stands for all tools, None where they are offered themselves.
+        tools: The offered tools' definitions.
+        rule: The dialect's rule for tool names.
+        table: Maps names to servers and tools.
+        specs: What is sent.
+        known: Tools the model may know by name: offered ones, and those behind the hub.
+        hub: Stands in for all tools; None if the tools are offered directly.
     """
 
     tools: tuple[Tool, ...]
@@ -36,7 +36,7 @@ class Offer:
 
     @classmethod
     def make(cls, tools: tuple[Tool, ...], rule: NameRule, *, is_hub: bool, before: Offer | None = None) -> Offer:
-        """The offer of these tools; the one before where it is of the same."""
+        """Return the offer of these tools; the previous one if nothing has changed."""
         if before is not None and (before.rule, before.hub is not None, before.tools) == (rule, is_hub, tools):
             return before
         table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
@@ -62,6 +62,8 @@ def _resources(tool: Tool) -> tuple[ResourceSpec, ...] | None:
     if tool.resources is None:
         return None
     return tuple(
-        ResourceSpec(uri=each.uri, name=each.name, description=each.description, is_template=each.is_template)
-        for each in tool.resources
+        ResourceSpec(
+            uri=resource.uri, name=resource.name, description=resource.description, is_template=resource.is_template
+        )
+        for resource in tool.resources
     )

@@ -1,4 +1,4 @@
-"""Who decides what becomes of a tool call: rules first (deny beats ask beats allow), then the person; else it is refused."""
+"""Decides tool calls: rules first (deny beats ask beats allow), then the user; without an answer a call is refused."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Decider: TypeAlias = Literal["person", "rule", "flag", "default"]
 
 
 def allows(name: str, pattern: str) -> bool:
-    """Whether a pattern that allows tools names this one; reading resources is allowed by its whole name alone, never by `*`."""
+    """Whether an allow pattern matches a tool. Reading resources is allowed only by its full name, never by `*`."""
     return pattern == READ if name == READ else matches(name, pattern)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What became of one tool call.
+    """The decision on a tool call.
 
     Attributes:
-        verdict: Whether it may be sent.
+        verdict: Whether the call may be sent.
         by: Who decided.
-        arguments: The canonical bytes it holds for; what is sent must equal them.
-        fingerprint: Hash of the tool's definition that it holds for.
-        words: For people: «approved once, by you, after 2.5 s».
-        reason: What the person gave as a reason for a rejection.
-        stop: The person stopped the turn with it.
+        arguments: The canonical bytes decided on; only these may be sent.
+        fingerprint: Fingerprint of the tool's definition at that time.
+        words: For display: «approved once, by you, after 2.5 s».
+        reason: The user's reason for a rejection.
+        stop: The user also stopped the turn.
     """
 
     verdict: Verdict
@@ -45,19 +45,19 @@ class Decision:
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) of the arguments it holds for."""
+        """SHA-256 (hex) of the arguments."""
         return hashlib.sha256(self.arguments).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRequest:
-    """A call that waits for its decision.
+    """A call waiting for a decision.
 
     Attributes:
-        call: Our id of it.
-        tool: The tool's definition as it stands now.
-        arguments: The canonical bytes that would be sent.
-        changed: What is different in the definition since it was last approved, empty if nothing.
+        call: Our id of the call.
+        tool: The tool's current definition.
+        arguments: The canonical bytes to send.
+        changed: How the definition differs from the last approved one, empty if it does not.
     """
 
     call: str
@@ -67,12 +67,12 @@ class CallRequest:
 
 
 class Question:
-    """One call put before a person: answered once, or voided.
+    """A call put before the user: answered once, or void.
 
     Attributes:
-        request: What is asked.
+        request: The call.
         decision: The answer, None before.
-        later: How many more calls of the same answer are asked once those that are asked with this one are decided.
+        later: Number of further calls of the same answer, asked about after the current ones.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Question:
         return self.decision is None and not self._void
 
     def answer(self, decision: Decision) -> bool:
-        """Decide. False if it had been decided or voided before: then nothing has happened."""
+        """Decide. Returns False, without effect, if already decided or void."""
         if not self.open:
             return False
         self.decision = decision
@@ -105,11 +105,11 @@ class Question:
         return True
 
     def void(self) -> None:
-        """Let no later answer count; the turn was stopped."""
+        """Ignore any later answer; the turn was stopped."""
         self._void = True
 
     def approve(self, *, how: str = "approved once", edited: bytes | None = None) -> bool:
-        """The person says yes, to the arguments shown or to those they wrote instead."""
+        """Approve the call with the shown arguments, or with edited ones."""
         arguments = self.request.arguments if edited is None else edited
         changed = arguments != self.request.arguments
         words = f"{'edited and approved' if changed else how}, by you, after {self._clock() - self._asked_at:.1f} s"
@@ -124,15 +124,15 @@ class Question:
         )
 
     def reject(self, reason: str = "", *, stop: bool = False) -> bool:
-        """The person says no."""
-        said = f": {reason}" if reason else ""
+        """Reject the call."""
+        suffix = f": {reason}" if reason else ""
         return self.answer(
             Decision(
                 verdict="rejected",
                 by="person",
                 arguments=self.request.arguments,
                 fingerprint=self.request.tool.fingerprint,
-                words=f"rejected by you after {self._clock() - self._asked_at:.1f} s{said}",
+                words=f"rejected by you after {self._clock() - self._asked_at:.1f} s{suffix}",
                 reason=reason,
                 stop=stop,
             )
@@ -140,23 +140,23 @@ class Question:
 
 
 class Approver(Protocol):
-    """How the person is asked. A question that is open when `decide` returns is refused by default."""
+    """Asks the user. A question still open when `decide` returns is refused by default."""
 
     async def decide(self, questions: Sequence[Question]) -> None:
-        """Put the questions before the person; returns when no more answers will come."""
+        """Put the questions before the user; return when no more answers will come."""
         ...
 
 
 class Refuse:
-    """The approver where nobody can be asked."""
+    """The approver for a process without a user: answers nothing."""
 
     async def decide(self, questions: Sequence[Question]) -> None:
-        """Answer nothing."""
+        """Return at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A rule that a person gave for one session: this tool, of this server, as it was defined then."""
+    """A user's permission for a session: a tool of a server, as defined at that time."""
 
     server: str
     tool: str
@@ -164,10 +164,10 @@ class Grant:
 
 
 class Policy:
-    """The rules that hold in one session.
+    """The rules in force in a session.
 
     Attributes:
-        grants: What the person allowed for the session.
+        grants: Permissions given for the session.
     """
 
     def __init__(self, rules: Sequence[Rule], *, flags: Sequence[str] = (), allow_all: bool = False) -> None:
@@ -178,11 +178,11 @@ class Policy:
         self._approved: dict[tuple[str, str], Tool] = {}
 
     def remember(self, tool: Tool) -> None:
-        """Know the definition that the person approved a call of, so that a later change can be told."""
+        """Keep the definition behind an approved call, to report a later change."""
         self._approved[tool.server, tool.name] = tool
 
     def approved(self, tool: Tool) -> Tool | None:
-        """The definition of this tool as the person last approved it in this session, None if never."""
+        """Return the tool's definition as last approved in this session, None if never."""
         return self._approved.get((tool.server, tool.name))
 
     def grant(self, tool: Tool) -> Grant:
@@ -194,11 +194,11 @@ class Policy:
         return grant
 
     def revoke(self, grant: Grant) -> None:
-        """Take a session's rule back."""
+        """Withdraw a permission."""
         self.grants = [kept for kept in self.grants if kept != grant]
 
     def decide(self, request: CallRequest) -> Decision | None:
-        """What rules and flags say; None if the person is to be asked."""
+        """Apply rules and flags; None means ask the user."""
         tool = request.tool
         actions = {
             rule.action: rule
@@ -239,7 +239,7 @@ def _flag_allows(tool: Tool, pattern: str) -> bool:
 
 
 def refused(request: CallRequest, *, words: str = "refused: nobody was there to decide") -> Decision:
-    """The decision where nobody answered."""
+    """Return the decision for a call that nobody answered."""
     return Decision(
         verdict="rejected",
         by="default",

@@ -1,4 +1,4 @@
-"""What the model is told of a call that gave a result, failed, or was not run; and how it looks in one line."""
+"""Texts about a call's result, failure or rejection: for the model, and in a line for the user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND_LIMIT = 2_000
 
 
 def shortened(text: str, limit: int = RESULT_LIMIT) -> str:
-    """Head and tail of a long text, with what was left out between."""
+    """Return head and tail of a long text, with the number of omitted characters between."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -37,7 +37,7 @@ def _block_text(block: Content) -> str:
 
 
 def is_base64(data: str) -> bool:
-    """Whether it holds bytes: a provider refuses a request, and all that follow, in which an image does not."""
+    """Whether the data decodes. A provider refuses a request, and all later ones, with an image that does not."""
     try:
         return bool(base64.b64decode(data, validate=True))
     except ValueError:
@@ -45,15 +45,15 @@ def is_base64(data: str) -> bool:
 
 
 def output_text(output: ToolOutput) -> str:
-    """A result as text, for the model and for the chat."""
+    """Return a result as text, for the model and for the chat."""
     text = "\n\n".join(_block_text(block) for block in output.content)
     if not text.strip() and output.structured is not None:
-        text = json.dumps(output.structured, ensure_ascii=False)  # a server may write NaN, which is told as it is
+        text = json.dumps(output.structured, ensure_ascii=False)  # a server may send NaN, which is passed on as is
     return shortened(text) if text.strip() else "(no content)"
 
 
 def result_of(call: ToolCall, output: ToolOutput) -> ToolResult:
-    """What the model is told of a result; images, those that resources hold too, go along as images."""
+    """Return the model's view of a result; images, including those in resources, are passed on as images."""
     images = tuple(
         Image(media_type=block.media_type, data=block.data)
         for block in output.content
@@ -66,12 +66,12 @@ def result_of(call: ToolCall, output: ToolOutput) -> ToolResult:
 
 
 def error_of(call: ToolCall, text: str) -> ToolResult:
-    """What the model is told of a call that gave no result."""
+    """Return the model's view of a call without a result."""
     return ToolResult(call=call, content=(Text(text=text),), is_error=True)
 
 
 def rejection_of(call: ToolCall, decision: Decision) -> ToolResult:
-    """What the model is told of a call that was not allowed."""
+    """Return the model's view of a rejected call."""
     if decision.by == "rule":
         return error_of(call, "This call is denied by a rule of the user. It was not run.")
     if decision.by == "default":
@@ -81,17 +81,17 @@ def rejection_of(call: ToolCall, decision: Decision) -> ToolResult:
 
 
 def invalid_of(call: ToolCall, error: TuiHostError) -> ToolResult:
-    """What the model is told of a call that cannot be made."""
+    """Return the model's view of a call that cannot be made."""
     return error_of(call, f"Error: {error}. Nothing was run.")
 
 
 def left_out_of(taken: int) -> str:
-    """What is said where a model asked for more calls in one answer than are taken in."""
-    return f"the model asked for more than {taken} calls at once: the first {taken} are taken, the rest left out"
+    """Say that a model asked for too many calls in an answer."""
+    return f"the model asked for more than {taken} calls at once: the first {taken} are used, the rest left out"
 
 
 def limit_of(steps: int) -> str:
-    """What stands in the place of an answer when the turn has reached its limit."""
+    """Return the text in place of an answer when the turn has reached its limit."""
     return f"[The turn ended here: it had reached its limit of {steps} steps.]"
 
 
@@ -114,7 +114,7 @@ ENDED = "The program ended before this call had a result. It may have had its ef
 
 
 def same_call_of(times: int) -> str:
-    """Tells the model that it goes round in circles."""
+    """Tell the model that it repeats a call."""
     return (
         f"You have made the same call with the same arguments {times} times in a row. Its result stands above: use it, "
         "make another call, or give the answer. The same call again will not be run."
@@ -122,19 +122,25 @@ def same_call_of(times: int) -> str:
 
 
 def cut_behind_call_of(count: int, asked: Sequence[str]) -> str:
-    """Tells the person what is left out of an answer.
+    """Tell the user what was left out of an answer.
 
     Args:
-        count: How many characters.
-        asked: The tools of the calls that stand in them.
+        count: Number of characters.
+        asked: Tools called in the omitted text.
     """
     characters = "1 character" if count == 1 else f"{count:,} characters"
-    held = f", and in them {_calls_of(asked)}, not run" if asked else " that the model made up"
-    return f"cut behind the call: {characters}{held}; the inspector shows them"
+    held = (
+        f", with {_calls_of(asked)} that was not run"
+        if len(asked) == 1
+        else f", with {_calls_of(asked)} that were not run"
+        if asked
+        else " that the model made up"
+    )
+    return f"left out behind the call: {characters}{held}; the inspector shows them"
 
 
 def not_run_behind_of(asked: Sequence[str]) -> str:
-    """Tells the model that what it asked for behind its call was not run."""
+    """Tell the model that calls behind its first call were not run."""
     was = "was" if len(asked) == 1 else "were"
     return (
         f"In your answer {_calls_of(asked)} stood behind a call whose result you did not have yet, and {was} not run. "
@@ -147,5 +153,5 @@ def _calls_of(asked: Sequence[str]) -> str:
 
 
 def command_of(command: str) -> str:
-    """Shows the person a command that an answer proposes."""
-    return f"a command that the model proposes, not run: {shortened(command, COMMAND_LIMIT)}"
+    """Show the user a command proposed in an answer."""
+    return f"a command proposed by the model, not run: {shortened(command, COMMAND_LIMIT)}"

@@ -1,7 +1,7 @@
-"""Whether a call's arguments fit the tool's input schema; run as a program, since a schema is foreign and may take for ever.
+"""Checks a call's arguments against the tool's input schema, in a process of its own: a foreign schema may take for ever.
 
-`python -m tui_host.chat.schema_check` reads lines `[SCHEMA, VALUE]` and answers each at once with a line: an array of what does
-not fit, or null where the schema itself cannot be used. Source: threats.md, PRO-05 and NET-10; JSON Schema 2020-12.
+`python -m tui_host.chat.schema_check` reads lines `[SCHEMA, VALUE]` and answers each at once with a line: an array of errors, or
+null where the schema itself cannot be used. Source: JSON Schema 2020-12.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from itertools import islice
 from tui_host.errors import JSON
 
 MOST = 10
-"""Complaints about one call that are told."""
+"""Most errors reported for a call."""
 _LENGTH = 200
 
 
 def misfits(schema: JSON, value: JSON) -> list[str] | None:
-    """What of a value does not fit a schema, in the schema's own order; None if the schema cannot be used.
+    """Return a value's schema errors, in the schema's own order; None if the schema cannot be used.
 
-    A `$ref` leads only within the schema. May take any time: the schema decides.
+    A `$ref` resolves only within the schema. May take any time: the schema decides.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for

@@ -1,4 +1,4 @@
-"""One conversation with all that belongs to it: items, messages, rules given, what it waits for."""
+"""A conversation with its items, messages, permissions and current activity."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.record import Place
-from tui_host.chat.attachments import Attached, said
+from tui_host.chat.attachments import Attached, message_parts
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, SummaryItem, UserItem, title_of
 from tui_host.chat.offered_tools import Offer
 from tui_host.chat.policy import Policy, Question
@@ -22,30 +22,30 @@ Waits: TypeAlias = Literal["", "servers", "demo model", "model", "retry", "answe
 
 
 class Keeper(Protocol):
-    """Where a session is kept as it happens. Calls return at once and keep their order."""
+    """Stores a session as it happens. Calls return at once and keep their order."""
 
     def session(self, session: Session) -> None:
-        """Its title, model, protocol, profile, options, draft, and the time of its last change."""
+        """Store title, model, protocol, profile, options, draft, and the time of the last change."""
         ...
 
     def message(self, session: str, number: int, message: Message) -> None:
-        """One message; never changed afterwards."""
+        """Store a message, which never changes afterwards."""
         ...
 
     def item(self, session: str, number: int, item: Item) -> None:
-        """One item of the chat, replacing what was there under its number."""
+        """Store an item of the chat, replacing any earlier version."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What a turn waits for now.
+    """What the current turn waits for.
 
     Attributes:
-        waits: For what; empty when no turn is at work.
-        detail: Names, such as the servers that are still connecting.
-        since: Monotonic seconds at which it began.
-        until: Those at which it ends by itself, None if that is not known.
+        waits: The kind of wait; empty when no turn is at work.
+        detail: Names, such as the servers still connecting.
+        since: Monotonic seconds of the start.
+        until: Monotonic seconds of the expected end, None if unknown.
     """
 
     waits: Waits = ""
@@ -60,25 +60,25 @@ class Session:
 
     Attributes:
         id: Sorts by time.
-        source: What made it.
-        created_ns: Wall clock of its beginning.
-        model: The model that answers.
+        source: What created the session.
+        created_ns: Wall-clock time of creation.
+        model: The model in use.
         protocol: The tool protocol in use.
-        policy: Rules and grants.
+        policy: Rules and permissions.
         title: From the first message.
-        draft: What stands unsent in the prompt.
-        turn: The number of the last turn, 0 before the first.
-        step: The number of its last step, 0 before the first.
-        messages: What the model is told, oldest first.
-        conversation: What the chat shows.
-        activity: What the turn at work waits for.
-        questions: Calls that wait for the person.
-        offered: Connections whose tools were offered to the model, by a request of this process.
-        profile: The name of the profile in use, empty for none.
-        offer: What the last request offered, None before it.
-        options: What the person wants of the model in this session, over what profile and provider are configured with.
-        redact: Takes secrets out of what is shown.
-        asked: Of one from elsewhere the models that were asked in it, in words; empty where none was. No turn goes on with them.
+        draft: Unsent text in the prompt.
+        turn: Number of the last turn, 0 before the first.
+        step: Number of the turn's last step, 0 before the first.
+        messages: The messages for the model, oldest first.
+        conversation: The items of the chat.
+        activity: What the current turn waits for.
+        questions: Calls waiting for the user.
+        offered: Connections whose tools were offered to the model by a request of this process.
+        profile: Name of the profile in use, empty for none.
+        offer: The offer of the last request, None before.
+        options: Model options set for this session, over those of profile and provider.
+        redact: Removes secrets from displayed text.
+        asked: Models named in a session recorded elsewhere, as text; such a session takes no new turn.
     """
 
     id: str
@@ -105,11 +105,11 @@ class Session:
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        """Let each change of an item be kept; go on with the numbers of what was said before."""
+        """Store each change of an item, and continue the numbering of earlier turns."""
         steps = 0
         for _, item in self.conversation.last_turn():
             if isinstance(item, SummaryItem) and item.turn == self.turn:
-                steps += item.steps  # one without a word or a call left no other item
+                steps += item.steps  # a step without text or calls left no item
             elif isinstance(item, AnswerItem | CallItem) and item.turn == self.turn:
                 self.step = max(self.step, item.step)
         self.step = max(self.step, steps)
@@ -120,7 +120,7 @@ class Session:
             self.keeper.item(self.id, number, item)
 
     def keep_in(self, keeper: Keeper) -> None:
-        """Be kept there from now on, with all that was said before: a person may write before the store is open."""
+        """Store the session from now on, including everything so far: a user may type before the store is open."""
         self.keeper = keeper
         if not self.turn and not self.draft:
             return
@@ -132,7 +132,7 @@ class Session:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it was said elsewhere: a tap recorded it, or it came from a file. It can be looked at, and not gone on with."""
+        """Whether the session was recorded elsewhere, by a tap or from a file. A foreign session is read-only."""
         return self.source in {"tap", "import"}
 
     @property
@@ -141,29 +141,29 @@ class Session:
         return bool(self.activity.waits)
 
     def place(self, *, step: int | None = None, call: str | None = None) -> Place:
-        """The place of something in the turn at work."""
+        """Return a place in the current turn."""
         return Place(session=self.id, turn=self.turn or None, step=step, call=call)
 
     def wait_for(self, waits: Waits, detail: str = "", *, seconds: float | None = None) -> None:
-        """Say what the turn waits for from now on, and how long if that is known."""
+        """Set what the turn waits for, and how long if known."""
         now = self.clock()
         self.activity = Activity(
             waits=waits, detail=detail, since=now, until=None if seconds is None else now + seconds
         )
 
     def save(self) -> None:
-        """Keep title, model, protocol, profile, options and draft."""
+        """Store title, model, protocol, profile, options and draft."""
         if self.keeper is not None:
             self.keeper.session(self)
 
     def say(self, message: Message) -> None:
-        """Add what the model will be told."""
+        """Add a message for the model."""
         number = self.messages.append(message)
         if self.keeper is not None:
             self.keeper.message(self.id, number, message)
 
     def begin_turn(self, text: str, attached: Sequence[Attached] = ()) -> None:
-        """Begin a turn with what the person said, and the files that go along."""
+        """Begin a turn with the user's text and attached files."""
         self.turn += 1
         self.step = 0
         if not self.title:
@@ -171,10 +171,10 @@ class Session:
         self.draft = ""
         self.save()
         self.conversation.add(UserItem(turn=self.turn, text=text))
-        self.say(Message(role="user", parts=said(text, attached), turn=self.turn))
+        self.say(Message(role="user", parts=message_parts(text, attached), turn=self.turn))
 
     def grant(self, question: Question) -> None:
-        """Allow this question's tool for the session, and answer all that now wait for nothing else."""
+        """Allow the question's tool for the session, and answer all open questions now decided by that."""
         self.policy.grant(question.request.tool)
         for waiting in self.questions:
             decision = self.policy.decide(waiting.request) if waiting.open else None
@@ -182,5 +182,5 @@ class Session:
                 waiting.answer(decision)
 
     def open_questions(self) -> Sequence[Question]:
-        """The questions that still wait, oldest first."""
+        """Return the open questions, oldest first."""
         return [question for question in self.questions if question.open]

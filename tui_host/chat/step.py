@@ -1,8 +1,10 @@
-"""One step: one model exchange, streamed into the conversation."""
+"""Runs a step: a model exchange, streamed into the conversation, with automatic retries."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -10,7 +12,6 @@ import anyio
 from tui_host.chat import result_words as wording
 from tui_host.chat.conversation import AnswerItem, AnswerState, NoteItem
 from tui_host.chat.exchange_links import Links
-from tui_host.chat.retry import Retries
 from tui_host.errors import ModelError
 from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.fold import Fold
@@ -19,7 +20,7 @@ from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tui_host.chat.exchange_links import Found
+    from tui_host.chat.exchange_links import LinkedSpan
     from tui_host.chat.session import Session
     from tui_host.chat.turn_services import Services
     from tui_host.llm.answer_stream import Stream
@@ -31,15 +32,54 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Provider
 
 
+MOST_SECONDS = 120.0
+"""Longest total wait; a provider that asks for more is not retried."""
+_FIRST = 0.5
+_LONGEST = 8.0
+
+
 @dataclass(slots=True, kw_only=True)
-class Answered:
-    """What one exchange gave.
+class Retries:
+    """The automatic retries of a request.
 
     Attributes:
-        fold: All that was read out of the response.
+        limit: Most retries.
+        count: Retries so far.
+        waited: Seconds waited so far.
+        chance: Returns a number from 0 to 1, so that many clients do not return at the same moment.
+    """
+
+    limit: int = 3
+    count: int = 0
+    waited: float = 0.0
+    chance: Callable[[], float] = field(default=random.random)
+
+    def wait(self, error: ModelError) -> float | None:
+        """Return the seconds to wait before sending again, None to give up.
+
+        The provider's `Retry-After` comes first, then half a second, doubled each time.
+        """
+        if not error.passes or self.count >= self.limit:
+            return None
+        seconds = error.retry_after
+        if seconds is None:
+            seconds = min(_FIRST * 2**self.count, _LONGEST) * (1 - 0.25 * self.chance())
+        if self.waited + seconds > MOST_SECONDS:
+            return None
+        self.count += 1
+        self.waited += seconds
+        return seconds
+
+
+@dataclass(slots=True, kw_only=True)
+class Answered:
+    """The outcome of an exchange.
+
+    Attributes:
+        fold: The events read from the response.
         exchange: The exchange's id in the capture, empty if nothing was sent.
-        window: Where the server may have cut the prompt unsaid, None where it does not.
-        error: Why it failed or broke off, None if it did not.
+        window: The context window, if the server may cut the prompt silently; else None.
+        error: Why the exchange failed or broke off, None if it did not.
     """
 
     fold: Fold
@@ -49,16 +89,16 @@ class Answered:
 
     @property
     def broken(self) -> bool:
-        """Whether it failed or ended before its end."""
+        """Whether the exchange failed or stopped early."""
         return self.error is not None or self.fold.stop in {None, "cut", "failed"}
 
 
 class Step:
-    """Sends one request and folds its answer.
+    """Sends a request and folds the answer.
 
     Attributes:
-        number: The step's number in its turn.
-        answered: What came so far; truthful at any moment, also after a cancellation.
+        number: The step's number in the turn.
+        answered: The outcome so far; truthful at any moment, also after a cancellation.
     """
 
     def __init__(self, services: Services, session: Session, number: int, table: NameTable) -> None:
@@ -67,10 +107,10 @@ class Step:
         self._session = session
         self._links = Links(recorder=services.recorder, place=session.place(step=number), table=table)
         offering = {server for server, _ in table.known.values()}
-        self._connections = [each.connection for each in services.pool.statuses() if each.name in offering]
+        self._connections = [status.connection for status in services.pool.statuses() if status.name in offering]
         self._item: int | None = None
         self._began = services.clock()
-        self._has_told = False  # what of the options is not sent
+        self._has_told = False  # whether options that are not sent were reported
         self.answered = Answered(fold=self._new_fold())
 
     def _new_fold(self) -> Fold:
@@ -86,14 +126,14 @@ class Step:
         told: Sequence[ToolResult],
         reader: Callable[[], Reader],
     ) -> Answered:
-        """Stream the answer into the conversation; what goes wrong stands in `answered.error`.
+        """Stream the answer into the conversation; an error is stored in `answered.error`.
 
         Args:
-            provider: Whom to ask.
-            ask: What to ask.
-            prepared: The same as the tool protocol has it.
-            told: The results that this request tells for the first time: the last of those in it.
-            reader: Makes what reads the calls as the tool protocol has them, one for each answer.
+            provider: The provider to ask.
+            ask: The request.
+            prepared: The messages in the tool protocol's form.
+            told: The results reported for the first time: the last ones in the request.
+            reader: Makes the tool protocol's reader of calls, one per answer.
         """
         answered, retries = self.answered, Retries(limit=self._services.settings.limits.retries)
         while True:
@@ -105,12 +145,12 @@ class Step:
             if seconds is None:
                 break
             await self._pause(answered.error, seconds, retries)
-            answered.fold = self._new_fold()  # the old one has the end of an answer that never began
+            answered.fold = self._new_fold()  # the old fold holds the end of an answer that never began
         self.close("cut" if answered.broken else "done")
         return answered
 
     async def _pause(self, error: ModelError, seconds: float, retries: Retries) -> None:
-        """Wait before the request is sent again: visibly, and every attempt is an exchange of its own."""
+        """Wait before a retry, with a note on screen. Every attempt is an exchange of its own."""
         session = self._session
         remedy = f"trying again in {seconds:.1f} s, {retries.count} of {retries.limit}"
         session.conversation.add(
@@ -127,10 +167,10 @@ class Step:
         session.wait_for("model", f"{provider.name}/{ask.model}")
         try:
             async with self._services.client.stream(provider, ask, place=place, reader=reader) as stream:
-                found: list[Found] = []
+                spans: list[LinkedSpan] = []
 
                 def prepare(outgoing: Outgoing) -> None:
-                    found.extend(self._links.found(outgoing, dialect(provider.dialect), prepared, told))
+                    spans.extend(self._links.found(outgoing, dialect(provider.dialect), prepared, told))
 
                 def began(exchange: str) -> None:
                     answered.exchange = exchange
@@ -138,7 +178,7 @@ class Step:
                     if stream.outgoing is not None:
                         answered.window = stream.outgoing.window
                         self._tell_unsent(stream.outgoing.unsent)
-                    self._links.prepared(exchange, found)
+                    self._links.prepared(exchange, spans)
 
                 stream.prepare, stream.began = prepare, began
                 await self._read(stream)
@@ -146,7 +186,7 @@ class Step:
             answered.error = error
 
     def _tell_unsent(self, unsent: Mapping[str, str]) -> None:
-        """Once in a turn, that an option is not sent as it was set."""
+        """Note, once per turn, each option that is not sent as set."""
         session = self._session
         for name, why in unsent.items() if self.number == 1 and not self._has_told else ():
             session.conversation.add(
@@ -157,14 +197,14 @@ class Step:
         self._has_told = True
 
     def _newly_offered(self) -> list[str]:
-        """The connections whose tools no request of this session has offered before."""
-        known = self._session.offered
-        new = [connection for connection in self._connections if connection and connection not in known]
-        known.update(new)
+        """Return the connections whose tools no earlier request of the session has offered."""
+        offered = self._session.offered
+        new = [connection for connection in self._connections if connection and connection not in offered]
+        offered.update(new)
         return new
 
     async def _read(self, stream: Stream) -> None:
-        """Take in the events as they come; what was asked for is linked even if the answer is cut."""
+        """Fold the events as they come; calls are linked even if the answer is cut."""
         fold = self.answered.fold
         is_first = True
         try:
@@ -189,36 +229,38 @@ class Step:
             thinking=fold.thinking,
             state=state,
             seconds=self._services.clock() - self._began,
-            options="\n".join(" ".join(each.split()) for each in fold.question.options) if fold.question else "",
+            options="\n".join(" ".join(option.split()) for option in fold.question.options) if fold.question else "",
         )
 
     def _grow(self) -> None:
-        """Let what came so far be shown."""
+        """Show the answer so far."""
         if self._item is not None:
             self._session.conversation.grow(self._item, lambda: self._made("streaming"))
         elif self.answered.fold.text or self.answered.fold.thinking:
             self._item = self._session.conversation.add(self._made("streaming"))
 
     def close(self, state: AnswerState) -> None:
-        """Nothing more comes; what came stays."""
+        """End the answer's item; the text so far stays."""
         if self._item is not None:
             self._session.conversation.put(self._item, self._made(state))
 
     def message(self, *, calls: bool = True) -> Message | None:
-        """The assistant's message as it goes into the history; None if it said nothing.
+        """Return the assistant's message for the history, None if empty.
 
         Args:
-            calls: False leaves the calls out: an answer that was cut asks for none.
+            calls: False leaves the calls out, for an answer that was cut.
         """
         message = self.answered.fold.message(turn=self._session.turn)
         if not calls:
             parts = tuple(part for part in message.parts if not isinstance(part, ToolCall))
             message = replace(message, parts=parts)
-        said = any(not isinstance(part, Thinking) for part in message.parts)
-        return message if said or message.stop == "paused" else None  # what was paused goes on from all of it
+        has_content = any(not isinstance(part, Thinking) for part in message.parts)
+        return (
+            message if has_content or message.stop == "paused" else None
+        )  # a paused answer continues from the whole message
 
 
 def cut_note(session: Session, *, stopped: bool) -> Message:
-    """Tells the model that its last answer was cut, and by whom."""
+    """Tell the model that its last answer was cut, and by whom."""
     text = wording.ANSWER_STOPPED if stopped else wording.ANSWER_CUT
     return Message(role="user", parts=(Text(text=text),), turn=session.turn, source="host")

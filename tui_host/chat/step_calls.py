@@ -1,4 +1,4 @@
-"""The calls of one step: read, decided, run; each as soon as it may."""
+"""Takes the calls of a step from reading and decision to their results, each as early as possible."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tui_host.capture.conversation_context import current_place
 from tui_host.capture.record import Draft
 from tui_host.chat import result_words as wording
 from tui_host.chat.call_arguments import canonical, read_arguments
-from tui_host.chat.call_outcome import Outcome
 from tui_host.chat.conversation import CallItem
 from tui_host.chat.policy import CallRequest, Decision, Question, refused
 from tui_host.chat.tool_hub import HUB, Answer, Inner
+from tui_host.chat.turn_result import Outcome
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.tool_names import nearest
@@ -27,7 +27,7 @@ from tui_host.servers.tool_definitions import changes
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
-    from tui_host.chat.next_request import Asking
+    from tui_host.chat.next_request import NextRequest
     from tui_host.chat.session import Session
     from tui_host.chat.turn_services import Services
     from tui_host.llm.fold import FoldedCall
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
 
 MOST_ASKED = 16
-"""Calls that are put before a person together; those beyond it when these are decided."""
+"""Most calls put before the user at a time; further calls follow once these are decided."""
 
 
 class Calls:
-    """Takes the calls that a model asked for in one step to their results.
+    """Takes all calls of a step to their results.
 
     Attributes:
         outcomes: One for each call, in the order asked.
     """
 
     def __init__(
-        self, services: Services, session: Session, *, step: int, asked: Asking, stop: Callable[[], None]
+        self, services: Services, session: Session, *, step: int, asked: NextRequest, stop: Callable[[], None]
     ) -> None:
         self._services = services
         self._session = session
@@ -60,16 +60,16 @@ class Calls:
         self.outcomes: list[Outcome] = []
 
     def read(self, calls: Sequence[FoldedCall], *, cut: str) -> None:
-        """Show each call in the chat, and find out what it means; one that cannot be run has its result with that.
+        """Show each call in the chat and find its tool; a call that cannot be run gets its result at once.
 
         Args:
-            calls: What was asked for.
-            cut: Where the arguments of a call that is not complete were cut.
+            calls: The calls as read from the answer.
+            cut: Where an incomplete call was cut.
         """
         self.outcomes = [self._read(folded.call, cut="" if folded.complete else cut) for folded in calls]
 
     async def run(self) -> None:
-        """Take each call to its end, in the order asked; see `results`, which tells the truth after a cancellation too."""
+        """Take each call to its end, in the order asked. `results` is truthful after a cancellation too."""
         asked = [(outcome, outcome.request) for outcome in self.outcomes if outcome.request is not None]
         async with anyio.create_task_group() as group:
             self._session.wait_for("tools")
@@ -82,7 +82,7 @@ class Calls:
 
     @property
     def invalid(self) -> list[str]:
-        """What is wrong with each call, if there is none among them that could be run; else nothing."""
+        """The faults of all calls, if none of the calls could be run; else empty."""
         decisions = [outcome.decision for outcome in self.outcomes]
         wrong = [made.words for made in decisions if made is not None and made.verdict == "invalid"]
         return wrong if len(wrong) == len(decisions) else []
@@ -90,7 +90,7 @@ class Calls:
     def _undecided(
         self, asked: Sequence[tuple[Outcome, CallRequest]], group: TaskGroup
     ) -> list[tuple[Outcome, CallRequest]]:
-        """Those for which the person is still to be asked: a rule given for the session may have come meanwhile."""
+        """Apply the rules again, and return the calls to ask the user about: a permission may have been given meanwhile."""
         left: list[tuple[Outcome, CallRequest]] = []
         for outcome, request in asked:
             decision = self._session.policy.decide(request)
@@ -101,11 +101,11 @@ class Calls:
         return left
 
     def results(self, running: str, waiting: str) -> list[ToolResult]:
-        """What the model is told, one result for each call, in the order asked; truthful about what was left open.
+        """Return a result for each call, in the order asked, truthful about calls left open.
 
         Args:
-            running: What is told of those that were running.
-            waiting: What is told of those that nothing was sent of.
+            running: Text for calls that were running.
+            waiting: Text for calls that were not sent.
         """
         results: list[ToolResult] = []
         for outcome in self.outcomes:
@@ -116,7 +116,7 @@ class Calls:
         return results
 
     def _read(self, call: ToolCall, *, cut: str) -> Outcome:
-        """Find the tool and read the arguments; what cannot be run gets its result here."""
+        """Find the tool and read the arguments; a call that cannot be run gets its result here."""
         try:
             meant = self._hub.meant(call) if self._hub is not None and not cut else None
         except TuiHostError as error:
@@ -149,7 +149,7 @@ class Calls:
         return Outcome(call=call, number=number, server=server, tool=tool, asked=arguments)
 
     def _answered(self, call: ToolCall, answer: Answer) -> Outcome:
-        """What the host answers by itself: nothing of it is decided, and nothing goes to a server."""
+        """Show a call answered by the host itself: no decision is needed, and no server is asked."""
         outcome = self._open(call, HUB, call.name, call.arguments)
         outcome.by_host = True
         outcome.result = ToolResult(call=call, content=(Text(text=answer.text),))
@@ -157,17 +157,17 @@ class Calls:
         return outcome
 
     def _runnable(self, name: str, *, is_direct: bool, cut: str) -> Tool:
-        """The tool of a call, of those that were offered; else what is wrong, in the words of the tool protocol."""
+        """Return the offered tool for a call, or raise a description of the fault in the tool protocol's terms."""
         if cut:
             raise TuiHostError(f"the arguments were cut {cut}")
         if self._hub is not None and is_direct:
             raise self._hub.refused(name, self._spoken)
-        found = self._table.find(name)
-        tool = self._tools.get(found) if found is not None else None
+        names = self._table.find(name)
+        tool = self._tools.get(names) if names is not None else None
         if tool is not None:
             return tool
-        others = [tool for tool in self._known if tool.name != name]
-        near = [self._spoken(each) for each in nearest(name, others)]
+        other_tools = [tool for tool in self._known if tool.name != name]
+        near = [self._spoken(candidate) for candidate in nearest(name, other_tools)]
         remedy = f"there is {', '.join(near)}" if near else ""
         raise TuiHostError(f"there is no tool {self._spoken(name)}", remedy=remedy)
 
@@ -186,15 +186,15 @@ class Calls:
     async def _ask(
         self, asked: Sequence[tuple[Outcome, CallRequest]], group: TaskGroup, *, later: int
     ) -> list[tuple[Outcome, CallRequest]]:
-        """Put the questions before the person; each answer is carried out at once.
+        """Put the questions before the user and act on each answer at once.
 
         Args:
-            asked: What is asked now.
-            group: Runs what is approved.
-            later: How many calls are asked after these.
+            asked: The calls to ask about now.
+            group: Runs approved calls.
+            later: Number of calls to ask about afterwards.
 
         Returns:
-            What must be asked again: the tool's definition was another one when the answer came.
+            Calls to ask about again, because the tool's definition had changed before the answer.
         """
         outcomes: dict[str, Outcome] = {}
         again: list[tuple[Outcome, CallRequest]] = []
@@ -227,7 +227,7 @@ class Calls:
         return again
 
     def _redefined(self, request: CallRequest, decision: Decision) -> CallRequest | None:
-        """The question that an approval did not answer; None if it holds for the tool as it is defined now."""
+        """Return a new question if the approved definition is no longer current, else None."""
         tools = self._services.pool.tools()
         now = next(
             (tool for tool in tools if (tool.server, tool.name) == (request.tool.server, request.tool.name)), None
@@ -237,7 +237,7 @@ class Calls:
         return replace(request, tool=now, changed=difference(request.tool, now))
 
     def _decided(self, outcome: Outcome, decision: Decision, group: TaskGroup) -> None:
-        """Keep a decision, and carry it out."""
+        """Store a decision and carry it out."""
         outcome.decision = decision
         approved = decision.verdict in {"approved", "edited"}
         outcome.sent = approved
@@ -261,7 +261,7 @@ class Calls:
             self._stop()
 
     async def _send(self, outcome: Outcome, decision: Decision) -> None:
-        """Run one approved call on its server."""
+        """Run an approved call on its server."""
         await anyio.lowlevel.checkpoint_if_cancelled()  # stopped since: nothing is sent
         outcome.began = True
         place = self._session.place(step=self._step, call=outcome.call.id)
@@ -303,7 +303,7 @@ class Calls:
         )
 
     def _left_open(self, outcome: Outcome, running: str, waiting: str) -> None:
-        """The turn ended before this call had its result."""
+        """Close a call whose turn ended before its result."""
         if outcome.began:
             outcome.is_error, outcome.fault = True, wording.CUT_RUNNING
             outcome.result = wording.error_of(outcome.call, running)
@@ -327,7 +327,7 @@ class Calls:
             self._session.conversation.put(outcome.number, changed, keep=keep)
 
     def _record(self, outcome: Outcome) -> None:
-        """The decision as a record, bound to the definition it was made on."""
+        """Record the decision with the fingerprint of the tool's definition."""
         value = outcome.to_json()
         if outcome.decision is not None:
             value["words"] = outcome.decision.words
@@ -343,20 +343,20 @@ class Calls:
 
 
 def described(tool: Tool, arguments: JSON) -> Tool:
-    """What reads resources, with the server's words on the resource that is asked for; a tool as it is."""
+    """Return the resource reader with the requested resource's title and description; a real tool unchanged."""
     uri = arguments.get("uri") if isinstance(arguments, Mapping) else None
-    found = next((each for each in tool.resources or () if each.uri == uri), None)
-    return tool if found is None else replace(tool, title=found.name, description=found.description)
+    match = next((resource for resource in tool.resources or () if resource.uri == uri), None)
+    return tool if match is None else replace(tool, title=match.name, description=match.description)
 
 
 def difference(before: Tool | None, now: Tool) -> str:
-    """What is different in a tool's definition, in a few words; empty if nothing is."""
+    """Describe in a few words how a tool's definition changed, empty if it did not."""
     if before is None or before.fingerprint == now.fingerprint:
         return ""
-    told = changes((before,), (now,))
-    return told[0].removeprefix(f"{now.name} changed: ") if told else "where it runs"
+    sentences = changes((before,), (now,))
+    return sentences[0].removeprefix(f"{now.name} changed: ") if sentences else "where it runs"
 
 
 def text_of(result: ToolResult | None) -> str:
-    """The texts of a result."""
+    """Return the texts of a result."""
     return "" if result is None else "\n".join(block.text for block in result.content if isinstance(block, Text))

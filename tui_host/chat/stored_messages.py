@@ -1,4 +1,4 @@
-"""Messages as the store keeps them: JSON, read tolerantly, and not before somebody looks."""
+"""Messages in their stored form: JSON, read tolerantly, and only on access."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROLES = {"system", "user", "assistant", "tool"}
 
 
 def _part_to_text(part: Part) -> str:
-    """A part as JSON. An image's data is base64, so nothing in it is looked at: there may be tens of megabytes."""
+    """Serialise a part as JSON. An image's base64 may have tens of megabytes, so the data is not scanned."""
     match part:
         case Image():
             return f'{{"part":"image","media_type":{_json(part.media_type)},"data":"{part.data}"}}'
@@ -39,12 +39,12 @@ _NOTHING = (("echo", None), ("written", ""))
 
 
 def _without_nothing(values: dict[str, JSON]) -> dict[str, JSON]:
-    """The members without those that most parts do not have: an echo, the model's own words for it."""
+    """Drop the members that most parts leave empty: `echo` and `written`."""
     return {name: value for name, value in values.items() if (name, value) not in _NOTHING}
 
 
 def message_to_text(message: Message) -> str:
-    """The message as one line of JSON."""
+    """Serialise a message as a line of JSON."""
     parts = ",".join(map(_part_to_text, message.parts))
     rest = {"stop": message.stop, "turn": message.turn, "source": message.source}
     return f'{{"role":{_json(message.role)},"parts":[{parts}],{_json(rest)[1:]}'
@@ -84,12 +84,12 @@ def _part_from_json(value: JSON) -> Part | None:
 
 def _tool_call(value: Mapping[str, JSON]) -> ToolCall:
     names = ("id", "wire_id", "name", "arguments")
-    found = {name: str(value.get(name, "")) for name in names}
+    values = {name: str(value.get(name, "")) for name in names}
     return ToolCall(
-        id=found["id"],
-        wire_id=found["wire_id"],
-        name=found["name"],
-        arguments=found["arguments"],
+        id=values["id"],
+        wire_id=values["wire_id"],
+        name=values["name"],
+        arguments=values["arguments"],
         echo=_echo(value.get("echo")),
         written=str(value.get("written", "")),
     )
@@ -102,7 +102,7 @@ def _echo(value: JSON) -> Echo | None:
 
 
 def message_from_text(text: str) -> Message | None:
-    """The message that `message_to_text` wrote; None if it is of a form that this version does not know."""
+    """Read a message written by `message_to_text`; None for a form unknown to this version."""
     try:
         value: JSON = json.loads(text)
     except ValueError:
@@ -122,12 +122,12 @@ def message_from_text(text: str) -> Message | None:
 
 
 class Messages(Sequence[Message]):
-    """What a model is told, oldest first. What an earlier process said is read when it is needed, not when a session is opened.
+    """The messages for a model, oldest first. Messages of an earlier process are read on first use, not when a session is opened.
 
     Args:
-        messages: Those that are at hand.
-        stored: How many the store has before them.
-        read: Reads these from the store, as text; blocks on the disk.
+        messages: Messages in memory.
+        stored: Number of earlier messages in the store.
+        read: Reads the earlier messages as text; blocks on the disk.
     """
 
     def __init__(
@@ -140,11 +140,11 @@ class Messages(Sequence[Message]):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether nothing is left to read."""
+        """Whether everything has been read."""
         return self._read is None
 
     def load(self) -> None:
-        """Read what the store has, unless that was done: in a thread, where a screen must not wait.
+        """Read the stored messages, unless done before. Call in a thread where a screen must not wait.
 
         Raises:
             StoreError: The store cannot be read.
@@ -155,7 +155,7 @@ class Messages(Sequence[Message]):
             self._read = None
 
     def append(self, message: Message) -> int:
-        """Add one, whether the earlier ones were read or not; its number in the store."""
+        """Add a message, whether or not earlier ones were read; returns its number in the store."""
         self._later.append(message)
         return self._stored + len(self._later) - 1
 

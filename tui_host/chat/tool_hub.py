@@ -1,7 +1,7 @@
-"""`hub`: three tools in the place of all, for hundreds of them; the model finds what it needs. Source: tool-protocols.md, section 3.
+"""The `hub` tool protocol: three tools that stand for hundreds, and let the model find the right one.
 
-What it lists and inspects the host answers by itself, from the catalog; what it invokes becomes the call of the tool itself,
-decided on and sent as any other.
+The host answers listing and inspection from the catalog. An invocation becomes an ordinary call of the tool, decided and sent like
+any other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tui_host.llm.messages import ToolCall, ToolSpec
 from tui_host.llm.tool_names import nearest
 
 HUB = "hub"
-"""The tool protocol's name; `hub+NAME` is over another one than `native`."""
+"""The tool protocol's name; `hub+NAME` builds on a tool protocol other than `native`."""
 LIST, INSPECT, INVOKE = "list_tools", "inspect_tool", "invoke_tool"
 _MOST = 100
 _USUAL = 50
@@ -25,14 +25,14 @@ _USUAL = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the host itself answers."""
+    """An answer by the host itself."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inner:
-    """The call that is really meant: the tool by the name that the model was told, and its arguments as JSON text."""
+    """The call behind an invocation: the tool's name as offered, and its arguments as JSON text."""
 
     name: str
     arguments: str
@@ -45,7 +45,7 @@ class Hub:
     """The three tools that stand for all others.
 
     Args:
-        tools: All others.
+        tools: The tools behind the hub.
     """
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
@@ -53,7 +53,7 @@ class Hub:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What is offered to the model."""
+        """The tools to offer to the model."""
         name: JSON = {"type": "string", "description": "the tool's exact name"}
         number: JSON = {"type": "integer", "minimum": 0}
         return (
@@ -73,10 +73,10 @@ class Hub:
         )
 
     def meant(self, call: ToolCall) -> Meant | None:
-        """What a call means; None if it is none of these three.
+        """Interpret a call; None if it names none of the three tools.
 
         Raises:
-            TuiHostError: Its arguments are wrong, or there is no such tool.
+            TuiHostError: The arguments are wrong, or the tool does not exist.
         """
         if call.name not in {LIST, INSPECT, INVOKE}:
             return None
@@ -88,22 +88,24 @@ class Hub:
             return Answer(text=f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}")
         params = given.get("params", {})
         if not isinstance(params, dict):
-            raise TuiHostError("params is no JSON object")
+            raise TuiHostError("params is not a JSON object")
         return Inner(name=tool.name, arguments=_json(params))
 
     def refused(self, name: str, spoken: Callable[[str], str]) -> TuiHostError:
-        """Why a call of none of these three is not run, and how it is made.
+        """Explain why a call of none of the three tools is not run, and how to make the call.
 
         Args:
-            name: What the model called.
-            spoken: A name as the tool protocol says it.
+            name: The name that the model called.
+            spoken: Formats a name for the tool protocol.
         """
         if name in self._tools:
             params = f'{{"name": {_json(name)}, "params": {{…}}}}'
             return TuiHostError(f"{name} is not offered by itself", remedy=f"call {spoken(INVOKE)} with {params}")
         own = {tool.name for tool in self.specs}
         near = nearest(name, (*self.specs, *self._tools.values()))
-        ways = [spoken(each) if each in own else f"{each} by way of {spoken(INVOKE)}" for each in near]
+        ways = [
+            spoken(candidate) if candidate in own else f"{candidate} by way of {spoken(INVOKE)}" for candidate in near
+        ]
         remedy = f"there is {', '.join(ways)}" if ways else f"{spoken(LIST)} names those that there are"
         return TuiHostError(f"there is no tool {spoken(name)}", remedy=remedy)
 
@@ -114,12 +116,12 @@ class Hub:
         return "\n".join([*lines, *(f"- {tool.name}: {' '.join(tool.description.split())}" for tool in some)])
 
     def _tool(self, name: JSON) -> ToolSpec:
-        found = self._tools.get(name) if isinstance(name, str) else None
-        if found is None:
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        if tool is None:
             near = nearest(str(name), self._tools.values())
             there = f"there is {', '.join(near)}; " if near else ""
             raise TuiHostError(f"there is no tool {str(name)[:100]!r}", remedy=f"{there}{LIST} names all")
-        return found
+        return tool
 
 
 def _spec(name: str, description: str, properties: dict[str, JSON], *required: str) -> ToolSpec:

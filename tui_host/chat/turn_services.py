@@ -1,4 +1,4 @@
-"""What a turn works with; the host makes it."""
+"""The parts of the host used by a turn."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Services:
-    """The parts of the host that a turn uses.
+    """The parts of the host used by a turn.
 
     Attributes:
-        provider: Gives a model's provider, its embedded process started; raises ModelError.
-        approver: How the person is asked.
+        provider: Returns a model's provider, with the embedded process started; raises ModelError.
+        approver: Asks the user.
         clock: Monotonic seconds.
-        now: The time of day that a model is told.
+        now: Local time to tell to a model.
     """
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""The command line's grammar, and nothing else."""
+"""The command line's grammar."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from tui_host.settings.table_reader import duration_of, size_of
 from tui_host.tap.typed_command import read_words
 
 EPILOG = """\
-Without a command the app starts; with a URL or after -- with a command, it starts with just that server:
+Without a command, the app starts. Given a URL, or a command after --, it starts with that one server:
   tui-host https://docs.example/mcp
   tui-host -- uvx mcp-server-time
 
-One question to several, side by side:
+Ask several models the same question, side by side:
   tui-host compare "…" --with openai/gpt-4.1 --with ollama/llama3.1:8b:cline
 
-Exit codes: 0 done, 1 failed, 2 wrong use or configuration, 3 a call was refused by a person or by default,
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 a call was refused by the user or by default,
 129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What was typed.
+    """The parsed command line.
 
     Attributes:
         command: The command's name, empty for the app.
-        action: A command's own verb (`list`, `check`, `show`, …), empty if it has none.
+        action: A command's subcommand (`list`, `check`, `show`, …), empty if there is none.
         config: `--config FILE`.
         data_dir: `--data-dir DIR`.
-        server: The app's one server, or the one behind a tap: a URL, or a command and its arguments; empty for the configured ones.
+        server: The app's only server, or the server behind a tap: a URL, or a command with arguments; empty for the configured ones.
         json: `--json`.
         log: `--log FILE`, `-` for standard error.
-        words: Positional arguments: the text of `ask` and `compare`, names of servers and providers, ids of sessions, the demo model's own arguments.
-        columns: Whom `compare` asks: each `--with`.
+        words: Positional arguments: the text of `ask` and `compare`, names of servers and providers, session ids, the demo model's own arguments.
+        columns: Each `--with` of `compare`.
     """
 
     command: str = ""
@@ -63,7 +63,6 @@ class Arguments:
     repeat: int = 1
     no_record: bool = False
     format: str = "jsonl"
-    alone: bool = False
     output: Path | None = None
     older_than: float | None = None
     max: int | None = None
@@ -78,10 +77,10 @@ class Arguments:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Mistakes become errors of ours, so that one place writes to standard error; names are written out.
+    """Raises errors as `SettingsError` for a single writer of standard error, and accepts no abbreviated options.
 
     Attributes:
-        color: Whether help is coloured on a terminal, for Python from 3.14 on, which also passes it to the parser of each command.
+        color: Whether help is coloured on a terminal (Python 3.14 and later, which passes the value to subparsers).
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class _Parser(argparse.ArgumentParser):
         add_help: bool = True,
         color: bool = False,
     ) -> None:
-        del color  # true, unless the whole parser has said otherwise by then
+        del color  # true by default, before the attribute below is set
         super().__init__(
             prog=prog,
             description=description,
@@ -102,7 +101,7 @@ class _Parser(argparse.ArgumentParser):
             add_help=add_help,
             allow_abbrev=False,
         )
-        self.color = False  # the command line prints plain text, and the same with every Python
+        self.color = False  # plain text, the same with every Python
 
     @override
     def error(self, message: str) -> NoReturn:
@@ -112,20 +111,18 @@ class _Parser(argparse.ArgumentParser):
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 1 on")
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number, 1 or more")
     return int(text)
 
 
 def _duration(text: str) -> float:
-    seconds = duration_of(text)
-    if seconds is None:
+    if (seconds := duration_of(text)) is None:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a duration, such as 90d, 12h or 30m")
     return seconds
 
 
 def _size(text: str) -> int:
-    size = size_of(text)
-    if size is None:
+    if (size := size_of(text)) is None:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a size, such as 5GB or 500MB")
     return size
 
@@ -134,48 +131,56 @@ def _model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="PROVIDER/MODEL", default=argparse.SUPPRESS, help="the model to ask")
     parser.add_argument("--protocol", metavar="NAME", default=argparse.SUPPRESS, help="the tool protocol")
     parser.add_argument(
-        "--profile", type=name_of, metavar="NAME", default=argparse.SUPPRESS, help="the profile, and what it names"
+        "--profile",
+        type=name_of,
+        metavar="NAME",
+        default=argparse.SUPPRESS,
+        help="the profile, with its model and tool protocol",
     )
 
 
 def _no_record(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-record", action="store_true", default=argparse.SUPPRESS, help="keep nothing on disk")
+    parser.add_argument("--no-record", action="store_true", default=argparse.SUPPRESS, help="record nothing on disk")
 
 
 def _add_ask(add: AddParser) -> None:
-    ask = add("ask", help="one turn without the screen", description="One turn without the screen.")
+    ask = add("ask", help="ask one question without the app", description="Ask one question and print the answer.")
     common(ask)
     json_too(ask)
     _model_options(ask)
-    ask.add_argument("--session", type=name_of, metavar="ID", help="go on with this session")
+    ask.add_argument("--session", type=name_of, metavar="ID", help="continue this session")
     ask.add_argument(
         "--attach",
         action="append",
         default=[],
         type=name_of,
         metavar="FILE",
-        help="send an image or a text file along; repeatable",
+        help="attach an image or a text file; repeatable",
     )
     _turn(ask)
 
 
 def _turn(parser: argparse.ArgumentParser) -> None:
-    """What a turn without the screen takes."""
+    """Add the options of a turn without the app."""
     parser.add_argument("words", nargs=1, metavar="TEXT", help="the question; - reads standard input")
     parser.add_argument(
-        "--allow", action="append", default=[], metavar="PATTERN", help="allow SERVER.TOOL, with *; repeatable"
+        "--allow",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="allow calls of SERVER.TOOL, with * as wildcard; repeatable",
     )
-    parser.add_argument("--yes", action="store_true", help="allow every call that no rule denies")
-    parser.add_argument("--max-steps", type=_count, metavar="N", help="model exchanges in the turn, at most")
+    parser.add_argument("--yes", action="store_true", help="allow every call not denied by a rule")
+    parser.add_argument("--max-steps", type=_count, metavar="N", help="most model exchanges in the turn")
     _no_record(parser)
 
 
 def _add_compare(add: AddParser) -> None:
-    words = "the same question to several models and tool protocols"
+    words = "the same question to several models or tool protocols"
     compare = add(
         "compare",
         help=f"{words}, side by side",
-        description=f"Put {words}, one after the other, and show side by side what each took and did.",
+        description=f"Put {words}, one after the other, and compare costs, tool calls and answers.",
     )
     common(compare)
     json_too(compare)
@@ -186,57 +191,62 @@ def _add_compare(add: AddParser) -> None:
         required=True,
         type=name_of,
         metavar="PROVIDER/MODEL[:PROTOCOL]",
-        help="whom to ask, through which tool protocol; repeatable",
+        help="a model to ask, and the tool protocol to use; repeatable",
     )
-    compare.add_argument(
-        "--repeat", type=_count, default=1, metavar="N", help="ask each so often, and tell what varies"
-    )
+    compare.add_argument("--repeat", type=_count, default=1, metavar="N", help="ask each N times, and show what varies")
     _turn(compare)
 
 
 def _add_servers(add: AddParser) -> None:
-    servers = add("servers", help="the configured servers", description="The configured servers.")
+    servers = add(
+        "servers", help="list or check the configured servers", description="List or check the configured servers."
+    )
     common(servers)
     actions = servers.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
-    for name, words in (("list", "what is configured"), ("check", "connect to each, and tell what it offers")):
+    for name, words in (
+        ("list", "list the configured servers"),
+        ("check", "connect to the servers and list their tools"),
+    ):
         action = actions.add_parser(name, help=words, description=words)
         common(action)
         json_too(action)
         if name == "check":
-            action.add_argument("words", nargs="*", metavar="SERVER", help="only these")
+            action.add_argument("words", nargs="*", metavar="SERVER", help="only these servers")
 
 
 def _add_models(add: AddParser) -> None:
     models = add(
         "models",
-        help="what the providers report",
-        description="The models that the providers report: those with a key, those in a file, those on this machine.",
+        help="list the models of the providers",
+        description="List the models of every provider with a key, in the configuration, or on this machine.",
     )
     common(models)
     json_too(models)
-    models.add_argument("words", nargs="*", type=name_of, metavar="PROVIDER", help="only these, asked in any case")
+    models.add_argument(
+        "words", nargs="*", type=name_of, metavar="PROVIDER", help="only these providers, with or without a key"
+    )
 
 
 READ_FROM_FILES = """\
-What is in a file is told by its content. Read are:
-  JSON lines, as `sessions export` and `tap --log` write them
-  HTTP archives (HAR), as browsers and mitmproxy write them, of any size: exchanges with models and MCP servers
-  one request to a model, or one answer: an event stream, lines of JSON, or JSON; a list of messages, as Cline keeps
-  logs of home-made proxies: request lines and `data:` lines, lines of JSON-RPC, with times and arrows before them or without;
-    an object for each message or each exchange; values as Python prints them; Claude Desktop's and VS Code's own logs of their servers
-Each may be packed by gzip. Several files are read as one: a request and its answer, the log before a model and the
-one before a server, what went into a server and what came out of it."""
+The format is recognised by a file's content:
+  JSON lines, as written by `sessions export` and `tap --log`
+  HTTP archives (HAR) from browsers and mitmproxy, of any size
+  one request to a model, or one response: an event stream, JSON lines, or JSON; a list of messages, as kept by Cline
+  logs: a JSON object on each line; JSON-RPC lines with or without a prefix and a direction, as written by Claude Desktop,
+    VS Code and `tee`; request lines followed by `data:` lines
+Files may be compressed with gzip. Several files are read as one capture: requests and responses, the log in front of a
+model and the log in front of a server, a server's input and output."""
 
 
 def _add_open(add: AddParser) -> None:
     opened = add(
         "open",
-        help="the inspector on what was captured elsewhere",
-        description="The app on what others captured. Nothing of it is kept.",
+        help="open files captured elsewhere in the inspector",
+        description="Open files captured elsewhere in the app. Nothing is stored.",
     )
     opened.epilog = READ_FROM_FILES
     common(opened)
-    _files(opened, "what to show")
+    _files(opened, "file to open")
 
 
 def _files(parser: argparse.ArgumentParser, what: str) -> None:
@@ -245,64 +255,80 @@ def _files(parser: argparse.ArgumentParser, what: str) -> None:
         nargs="+",
         type=name_of,
         metavar="FILE",
-        help=f"{what}; several where each holds a part, such as one wire",
+        help=f"{what}; several files are read as one capture",
     )
 
 
+_NAMES = "an id, the beginning of one, or «last»: a story's id names all of its taps, a tap's id that tap alone"
+
+
 def _add_sessions(add: AddParser) -> None:
-    sessions = add("sessions", help="what was recorded", description="What was recorded.")
+    sessions = add(
+        "sessions",
+        help="list, show, export or delete recordings",
+        description="List, show, export or delete recordings.",
+    )
     common(sessions)
     actions = sessions.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
     listed = actions.add_parser(
         "list",
-        help="newest first",
-        description="All sessions, newest first; what several taps tell is one, with each of them below it.",
+        help="list all sessions, newest first",
+        description="List all sessions, newest first. Taps of one host that form a story are listed below it.",
     )
-    shown = actions.add_parser("show", help="the conversation", description="A session's conversation.")
-    exported = actions.add_parser("export", help="its records, or its text", description="A session, for elsewhere.")
-    deleted = actions.add_parser("delete", help="remove for good", description="Remove sessions for good.")
+    shown = actions.add_parser("show", help="print the conversation", description="Print a session's conversation.")
+    exported = actions.add_parser(
+        "export",
+        help="export the records or the conversation",
+        description="Export a session's records (jsonl) or its conversation (markdown).",
+    )
+    joined = actions.add_parser(
+        "join",
+        help="join two stories",
+        description="Join two stories of taps that did not overlap in time, or whose hosts have different names.",
+    )
+    parted = actions.add_parser(
+        "part", help="take a tap out of its story", description="Take a tap out of its story, to be a story of its own."
+    )
+    deleted = actions.add_parser(
+        "delete",
+        help="delete sessions for good",
+        description="Delete sessions for good. A story is deleted with all of its taps.",
+    )
     imported = actions.add_parser(
-        "import", help="bring in what was captured elsewhere", description="Keep what others captured, as a session."
+        "import", help="store files captured elsewhere", description="Store files captured elsewhere as a session."
     )
     imported.epilog = READ_FROM_FILES
     common(imported)
     json_too(imported)
-    _files(imported, "what to read, - for standard input")
+    _files(imported, "file to read, - for standard input")
     pruned = actions.add_parser(
         "prune",
-        help="remove what is old, or too much",
-        description="Remove for good what [store] keep and max no longer keep, or these: the oldest first, never what is in use.",
+        help="delete old sessions",
+        description="Delete for good what exceeds the limits keep and max of [store], or the limits given here; oldest first, never a session in use.",
     )
-    for action in (listed, shown, exported, deleted, pruned):
+    for action in (listed, shown, exported, joined, parted, deleted, pruned):
         common(action)
-    for action in (listed, shown, deleted, pruned):
+    for action in (listed, shown, joined, parted, deleted, pruned):
         json_too(action)
-    for action in (shown, exported):
-        action.add_argument(
-            "words",
-            nargs=1,
-            metavar="ID",
-            help="an id, the beginning of one, or «last»: what was changed or imported last",
-        )
-    exported.add_argument(
-        "--alone",
-        action="store_true",
-        help="of a tap only its own records, as they came; else the whole story: all taps of its time and host, calls joined",
-    )
-    deleted.add_argument("words", nargs="+", metavar="ID", help="ids, beginnings of ids, or «last»")
+    for action in (shown, exported, parted):
+        action.add_argument("words", nargs=1, metavar="ID", help=_NAMES)
+    joined.add_argument("words", nargs=2, metavar="ID", help=_NAMES)
+    deleted.add_argument("words", nargs="+", metavar="ID", help=_NAMES)
     pruned.add_argument(
-        "--older-than", type=_duration, metavar="TIME", help="what did not change for so long, such as 90d"
+        "--older-than", type=_duration, metavar="TIME", help="delete sessions unchanged for this long, such as 90d"
     )
-    pruned.add_argument("--max", type=_size, metavar="SIZE", help="until the rest takes no more, such as 5GB")
-    pruned.add_argument("--dry-run", action="store_true", help="only tell what would go")
+    pruned.add_argument(
+        "--max", type=_size, metavar="SIZE", help="delete until the rest takes no more than this, such as 5GB"
+    )
+    pruned.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
     exported.add_argument("--format", choices=("jsonl", "markdown"), default="jsonl")
     exported.add_argument(
-        "-o", "--output", type=path_of, metavar="FILE", help="instead of standard output, which - stands for"
+        "-o", "--output", type=path_of, metavar="FILE", help="the file to write; - is standard output"
     )
 
 
 def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
-    """The whole grammar; without its commands it is made in a fraction of the time."""
+    """Return the whole grammar; without the commands it is built in a fraction of the time."""
     top = _Parser(
         prog="tui-host",
         description="A terminal chat client that is an MCP host with glass walls.",
@@ -321,7 +347,7 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     _add_sessions(commands.add_parser)
     _add_open(commands.add_parser)
     add_tap(commands.add_parser)
-    common(commands.add_parser("demo-model", help="the demo model, as a server of its own", add_help=False))
+    common(commands.add_parser("demo-model", help="run the demo model as a server", add_help=False))
     return top
 
 
@@ -329,7 +355,7 @@ OPTIONS_WITH_VALUE = ("--config", "--data-dir", "--model", "--protocol", "--prof
 
 
 def _first_word(words: Sequence[str]) -> int | None:
-    """The place of the first word that is neither an option nor an option's value."""
+    """Return the index of the first word that is neither an option nor an option's value."""
     place = 0
     while place < len(words):
         word = words[place]
@@ -343,19 +369,19 @@ def _first_word(words: Sequence[str]) -> int | None:
 
 
 def _own_words(words: Sequence[str]) -> tuple[str, ...]:
-    """The demo model's own arguments, without those that every command takes."""
+    """Return the demo model's own arguments, without the options common to all commands."""
     if not any(word.partition("=")[0] in {"--config", "--data-dir", "--version"} for word in words):
-        return tuple(words)  # the host starts it so, and waits for it
+        return tuple(words)  # the usual case: the host starts the demo model and waits for it
     ours = _Parser(prog="tui-host demo-model", add_help=False)
     common(ours)
     return tuple(ours.parse_known_args(list(words))[1])
 
 
 def read_arguments(words: Sequence[str]) -> Arguments:
-    """What the words after the program's name ask for.
+    """Parse the words after the program's name.
 
     Raises:
-        SettingsError: They are not in the grammar.
+        SettingsError: The words do not fit the grammar.
     """
     server: tuple[str, ...] = ()
     tap = read_words(words)
@@ -369,7 +395,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     if first is not None and words[first] == "--":
         words, server = words[:first], tuple(words[first + 1 :])
         if not server:
-            raise SettingsError("no command after --", remedy="tui-host -- COMMAND ARGUMENTS…")
+            raise SettingsError("no command after --", remedy="write tui-host -- COMMAND ARGUMENTS…")
     elif first is not None and "://" in words[first]:
         server = (words[first],)
         words = [*words[:first], *words[first + 1 :]]
@@ -377,13 +403,13 @@ def read_arguments(words: Sequence[str]) -> Arguments:
         return Arguments(command="demo-model", words=_own_words([*words[:first], *words[first + 1 :]]))
     is_plain = first is None and all(word.partition("=")[0] in OPTIONS_WITH_VALUE for word in words[::2])
     read, left = parser(commands_too=not is_plain).parse_known_args(list(words))
-    found = vars(read)
+    parsed = vars(read)
     if left:
-        where = " ".join(found[name] for name in ("command", "action") if found.get(name))
+        where = " ".join(parsed[name] for name in ("command", "action") if parsed.get(name))
         remedy = f"see {' '.join(filter(None, ('tui-host', where)))} --help"
         raise SettingsError(f"unrecognized arguments: {' '.join(left)}", where, remedy)
-    known = {name: value for name, value in found.items() if name in Arguments.__slots__ and value is not None}
+    values = {name: value for name, value in parsed.items() if name in Arguments.__slots__ and value is not None}
     for name in ("words", "allow", "attach", "columns", "allow_origin", "allow_host"):
-        if name in known:
-            known[name] = tuple(known[name])
-    return Arguments(**known, server=server)
+        if name in values:
+            values[name] = tuple(values[name])
+    return Arguments(**values, server=server)

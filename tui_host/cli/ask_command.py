@@ -1,6 +1,7 @@
-"""`ask`: one turn without the screen.
+"""`ask`: a turn without the app.
 
-`--json` prints one object; where the model asks something with proposed answers, it has `"question": {"text", "options"}` beside the answer.
+`--json` prints one object. If the model asks a question with proposed answers, it has `"question": {"text", "options"}` beside the
+answer.
 """
 
 from __future__ import annotations
@@ -9,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from tui_host.chat.active_profile import applied, local_time, profile_of
+from tui_host.chat.active_profile import apply_profile, local_time, profile_of
 from tui_host.chat.attachments import with_marks
 from tui_host.chat.policy import Refuse
-from tui_host.cli import command_turn as asking
-from tui_host.cli import diagnostics
+from tui_host.cli import command_turn, diagnostics
 from tui_host.cli import standard_output as output
 from tui_host.cli.command_host import running
 from tui_host.cli.terminal_approver import TerminalApprover, can_ask
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 def ask(arguments: Arguments, settings: Settings) -> int:
-    """Ask, answer, and say by the exit code how it went."""
+    """Ask, print the answer, and return the exit code."""
     if arguments.no_record and arguments.session:
-        raise SettingsError("--session goes on with what is recorded", where="--no-record", remedy="leave one out")
-    asked = _Asking(arguments, settings)
+        raise SettingsError("--session continues a recorded session", where="--no-record", remedy="leave one out")
+    asked = _AskRun(arguments, settings)
     try:
-        text = asking.question(arguments.words[0], "ask")
+        text = command_turn.question(arguments.words[0], "ask")
         if not arguments.session or arguments.model is not None:
             is_in_file = arguments.model is None and "model" in settings.fixed
             chosen = f"{settings.config_file}: model" if is_in_file else ""
-            asking.check_model(settings, settings.model or DEFAULT_MODEL, where="model", chosen=chosen)
-        attached = asking.files(arguments.attach)
+            command_turn.check_model(settings, settings.model or DEFAULT_MODEL, where="model", chosen=chosen)
+        attached = command_turn.files(arguments.attach)
         return anyio.run(asked.run, text, attached)
     except SettingsError:
         raise
@@ -54,8 +54,8 @@ def ask(arguments: Arguments, settings: Settings) -> int:
         raise
 
 
-class _Asking:
-    """One `ask`, from its host's start to its end."""
+class _AskRun:
+    """A single `ask`, from host start to host end."""
 
     def __init__(self, arguments: Arguments, settings: Settings) -> None:
         self._arguments = arguments
@@ -64,7 +64,7 @@ class _Asking:
         self._is_told = False
 
     async def run(self, text: str, attached: Sequence[Attached]) -> int:
-        """Take the turn to its end, and tell it; returns the exit code."""
+        """Run the turn, report it, and return the exit code."""
         host = self._host
         host.approver = TerminalApprover(host.redacted) if self._asks else Refuse()
         code = diagnostics.FAILED
@@ -76,35 +76,33 @@ class _Asking:
                 self.tell_unbegun("stopped")
                 return interruption.code
             marked = with_marks(text, attached)
-            result = await asking.take_turn(host, session, marked, interruption, self._say, attached=attached)
+            result = await command_turn.take_turn(host, session, marked, interruption, self._say, attached=attached)
             if result is not None:
                 self._tell(session, result)
-                code = asking.exit_code([result], interruption)
-        for words in () if self._arguments.no_record else asking.unkept(host):
+                code = command_turn.exit_code([result], interruption)
+        for words in () if self._arguments.no_record else command_turn.unkept(host):
             self._say(words)
         return code
 
     def tell_unbegun(self, stop: str, error: TuiHostError | None = None) -> None:
-        """The object of `--json` where no turn came to be; nothing if one was told already."""
+        """Print the object of `--json` for a turn that never began, unless already printed."""
         if self._is_told or not self._arguments.json:
             return
         self._is_told = True
-        asking.value(
-            self._host,
-            {
-                "session": None,
-                "turn": None,
-                "answer": None,
-                "stop": stop,
-                "steps": 0,
-                "calls": [],
-                "usage": {"input": None, "output": None},
-                "error": None if error is None else error.to_json(),
-            },
-        )
+        nothing: dict[str, JSON] = {
+            "session": None,
+            "turn": None,
+            "answer": None,
+            "stop": stop,
+            "steps": 0,
+            "calls": [],
+        }
+        usage: JSON = {"input": None, "output": None}
+        fault = None if error is None else error.to_json()
+        command_turn.value(self._host, {**nothing, "usage": usage, "error": fault})
 
     def _session(self) -> Session:
-        """A new session, or the one to go on with; what was typed wins over what it was begun with."""
+        """Return a new session, or the session to continue; typed options win over stored ones."""
         host, arguments = self._host, self._arguments
         settings = host.settings
         if not arguments.session:
@@ -116,41 +114,41 @@ class _Asking:
             session.model = settings.model
         if arguments.protocol is not None:
             session.protocol = settings.protocol
-        asking.check_model(settings, session.model, where=f"session {session.id}")
+        command_turn.check_model(settings, session.model, where=f"session {session.id}")
         return self._speaking(session)
 
     def _speaking(self, session: Session) -> Session:
-        """The session, whose prompts can be used, the tool protocol's and the profile's: else that is told before anything is waited for."""
-        from tui_host.chat.next_request import spoken
+        """Check the prompts of tool protocol and profile before anything is waited for; returns the session."""
+        from tui_host.chat.next_request import session_protocol
 
         settings = self._host.settings
-        spoken(session, settings)
-        applied(profile_of(session, settings), settings.environment, now=local_time(), servers=())
+        session_protocol(session, settings)
+        apply_profile(profile_of(session, settings), settings.environment, now=local_time(), servers=())
         return session
 
     def _tell(self, session: Session, result: TurnResult) -> None:
         if self._arguments.json:
             self._is_told = True
-            asking.value(self._host, _to_json(session, result))
+            command_turn.value(self._host, _to_json(session, result))
         elif result.answer is not None:
             output.text(self._host.redacted(result.answer))
         proposed = session.conversation.proposed()
         if proposed:
-            goes_on = "" if self._arguments.no_record else f" (answer with: tui-host ask --session {session.id} …)"
-            self._say(f"the model asks, and proposes: {' · '.join(proposed)}{goes_on}")
-        for words in asking.unconnected(self._host):
+            goes_on = "" if self._arguments.no_record else f" (reply with: tui-host ask --session {session.id} …)"
+            self._say(f"the model asks, with proposed answers: {' · '.join(proposed)}{goes_on}")
+        for words in command_turn.unconnected(self._host):
             self._say(words)
-        for words in () if self._asks else asking.refusals([result]):
+        for words in () if self._asks else command_turn.refusals([result]):
             self._say(words)
         if result.error is not None:
             self._say(str(result.error))
 
     def _say(self, words: str) -> None:
-        asking.say(self._host, words)
+        command_turn.say(self._host, words)
 
 
 def _to_json(session: Session, result: TurnResult) -> dict[str, JSON]:
-    """The object that `--json` prints. Source: DESIGN, Contract, `ask`."""
+    """Return the object printed by `--json`."""
     options: list[JSON] = list(session.conversation.proposed())
     asked: dict[str, JSON] = {"question": {"text": result.answer, "options": options}} if options else {}
     return {

@@ -1,27 +1,95 @@
-"""Columns of named rows: side by side where a line has room for them, else one under the other."""
+"""Lays out text in terminal cells: width, wrapping, padding, and columns of named rows. Expects text made safe by `capture.visible`."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from tui_host.capture.visible import visible
-from tui_host.cli.cells import cells, padded, wrapped
+
+_PIECE = re.compile(r" +|[^ ]+")
+
+
+def cells(text: str) -> int:
+    """Return the width of a line in cells; marks and joiners take none. Source: Unicode 15, UAX #11."""
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def _cells_of(character: str) -> int:
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def padded(text: str, width: int) -> str:
+    """Fill a text with spaces up to a width."""
+    return text + " " * (width - cells(text))
+
+
+def clipped(text: str, width: int) -> str:
+    """Cut a text to at most `width` cells; `…` marks the cut."""
+    if cells(text) <= width:
+        return text
+    used = 0
+    for place, character in enumerate(text):
+        used += _cells_of(character)
+        if used >= width:
+            return f"{text[:place]}…"
+    return text
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Break a text into lines of at most `width` cells (4 at least), at spaces, or within a word if necessary.
+
+    Continuation lines keep the line's indentation.
+    """
+    return [line for line in text.replace("\t", "    ").split("\n") for line in _indented(line, width)]
+
+
+def _indented(line: str, width: int) -> Iterator[str]:
+    words = line.lstrip(" ")
+    indent = " " * min(len(line) - len(words), width // 2) if words else ""
+    for part in _wrapped(words, width - len(indent)):
+        yield indent + part
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    line, used = "", 0
+    for match in _PIECE.finditer(text):
+        piece, size = match.group(), cells(match.group())
+        if used + size <= width:
+            line, used = line + piece, used + size
+            continue
+        if piece.isspace():  # replaced by the line break
+            yield line.rstrip(" ")
+            line, used = "", 0
+            continue
+        if line.strip(" ") and size <= width:
+            yield line.rstrip(" ")
+            line, used = piece, size
+            continue
+        for character in piece:
+            size = _cells_of(character)
+            if used + size > width:
+                yield line
+                line, used = "", 0
+            line, used = line + character, used + size
+    yield line.rstrip(" ")
+
 
 LEAST = 28
-"""Cells that a column takes at least where it stands beside others; a session's id has room in it."""
+"""Narrowest column beside others, in cells; wide enough for a session id."""
 MOST_LINES = 60
-"""Lines of one row in a column; what is longer is told to be."""
+"""Most lines of a row in a column; the last line counts the rest."""
 _GAP = " │ "
 
 
 def laid_out(headings: Sequence[str], columns: Sequence[Mapping[str, str]], width: int) -> list[str]:
-    """The lines of a table.
+    """Return the lines of a table: columns side by side if the width allows, else stacked.
 
-    Args:
-        headings: One for each column.
-        columns: The text of each row by its name, foreign text too. The names come in the order in which they are met.
-        width: Cells of a line.
+    Each column maps row names, in order of appearance, to text that is not yet made safe.
     """
     names = list(dict.fromkeys(name for column in columns for name in column))
     left = max(map(cells, names), default=0)

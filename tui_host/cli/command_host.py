@@ -1,4 +1,4 @@
-"""A host at work under a command: signals end it in order, and its errors come out as themselves."""
+"""Runs a host for a command: signals end the host in order, and errors are raised unwrapped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import anyio
 
 from tui_host.cli import diagnostics
 from tui_host.errors import TuiHostError
-from tui_host.host.defects import noticed
+from tui_host.host.defects import catch_defects
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -19,28 +19,24 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
 
 PATIENCE_SECONDS = 2.0
-"""How long a command waits without a word about what it waits for."""
+"""How long a command waits before it reports servers still connecting."""
 
 
 class Interruption:
-    """What is known of a signal that asks the program to end. The first one counts.
-
-    Attributes:
-        code: The exit code that it stands for, None while none has come.
-    """
+    """The first signal that asks the program to end; `code` is its exit code, None before one arrives."""
 
     def __init__(self) -> None:
         self.code: int | None = None
         self._act: Callable[[], object] | None = None
 
     def then(self, act: Callable[[], object]) -> None:
-        """What to do when one comes; done at once if it has come already."""
+        """Set the action for a signal; runs at once if one has arrived."""
         self._act = act
         if self.code is not None:
             act()
 
     def came(self, number: signal.Signals) -> None:
-        """One has come."""
+        """Record a signal."""
         if self.code is None:
             self.code = diagnostics.ENDED_BY[number]
             if self._act is not None:
@@ -49,15 +45,15 @@ class Interruption:
 
 @asynccontextmanager
 async def running(host: Host) -> AsyncGenerator[Interruption]:
-    """The host lives while the block runs, and has ended, with all its children, when it is left.
+    """Run the host for the duration of the block; on leaving, the host and all its children have ended.
 
     Raises:
-        TuiHostError: What the block raised, or why the host could not go on.
-        OSError: What the block raised.
+        TuiHostError: Raised by the block, or the reason why the host failed.
+        OSError: Raised by the block.
     """
     interruption = Interruption()
     fault: TuiHostError | OSError | None = None
-    with noticed(lambda error, _: diagnostics.tell(str(host.mistake(error)))):
+    with catch_defects(lambda error, _: diagnostics.tell(str(host.mistake(error)))):
         async with anyio.create_task_group() as group:
             await group.start(_watch, interruption)
             try:
@@ -67,7 +63,7 @@ async def running(host: Host) -> AsyncGenerator[Interruption]:
                         await host.ready()
                         yield interruption
                     except (TuiHostError, OSError) as error:
-                        fault = error  # kept until the host has ended: raised in here it would cancel it
+                        fault = error  # raised after the host's end: raised here, it would cancel the host
                     finally:
                         host.stop()
             finally:
@@ -78,7 +74,7 @@ async def running(host: Host) -> AsyncGenerator[Interruption]:
 
 
 async def _watch(interruption: Interruption, *, task_status: TaskStatus[None]) -> None:
-    # One that whoever started us has switched off (nohup, a job in the background) stays switched off.
+    # A signal that our parent has switched off (nohup, a background job) stays switched off.
     heeded = [number for number in diagnostics.ENDED_BY if signal.getsignal(number) is not signal.SIG_IGN]
     if not heeded:
         task_status.started()
@@ -89,8 +85,8 @@ async def _watch(interruption: Interruption, *, task_status: TaskStatus[None]) -
             interruption.came(signal.Signals(number))
 
 
-async def told_while_connecting(host: Host, is_waiting: Callable[[], bool]) -> None:
-    """Say once on standard error which servers are waited for, if that takes longer than a moment."""
+async def report_connecting(host: Host, is_waiting: Callable[[], bool]) -> None:
+    """Report once on standard error which servers are still connecting, after a moment."""
     await anyio.sleep(PATIENCE_SECONDS)
     if host.pool is not None and is_waiting():
         waited = [status.name for status in host.pool.statuses() if status.state == "connecting"]

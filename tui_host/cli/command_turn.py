@@ -1,4 +1,4 @@
-"""What `ask` and `compare` share: the question, the model's check, a turn to its end, and what is told beside the answer."""
+"""Shared by `ask` and `compare`: reading the question, checking the model, running a turn, and reporting."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ from tui_host.chat.attachments import check_together, read_attached
 from tui_host.chat.conversation import NoteItem
 from tui_host.cli import diagnostics
 from tui_host.cli import standard_output as output
-from tui_host.cli.command_host import Interruption, told_while_connecting
+from tui_host.cli.command_host import Interruption, report_connecting
 from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.settings.provider_check import check_provider
 from tui_host.settings.system_keyring import with_stored_key
 
 if TYPE_CHECKING:
     from tui_host.chat.attachments import Attached
-    from tui_host.chat.call_outcome import Outcome
     from tui_host.chat.session import Session
-    from tui_host.chat.turn_result import TurnResult
+    from tui_host.chat.turn_result import Outcome, TurnResult
     from tui_host.host.host import Host
     from tui_host.settings.schema import ModelRef, Settings
 
 LOOK_SECONDS = 0.02
 MOST_TEXT = 64 << 20
-"""Bytes of a question on standard input; more is somebody's mistake, and would be sent with every step."""
+"""Largest question on standard input, in bytes; more is a mistake, and would be sent with every step."""
 
 
 def check_model(settings: Settings, model: ModelRef, *, where: str, chosen: str = "") -> None:
-    """Tell what keeps this model from being asked, before anything is waited for or kept; `chosen` is the place in a file.
+    """Check that the model can be asked, before anything is waited for; `chosen` is the place in a file.
 
     Raises:
         SettingsError: With every mistake.
@@ -45,23 +44,19 @@ def check_model(settings: Settings, model: ModelRef, *, where: str, chosen: str 
     try:
         check_provider(provider, settings.environment, chosen=chosen)
     except SettingsError:
-        with_key = with_stored_key(provider)  # not loaded before it is needed
+        with_key = with_stored_key(provider)  # the keyring is loaded only when needed
         if with_key is provider:
             raise
         check_provider(with_key, settings.environment, chosen=chosen)
 
 
 def question(word: str, command: str) -> str:
-    """The text to ask; `-` stands for standard input.
-
-    Raises:
-        SettingsError: There is none, or it is no text.
-    """
+    """Return the text to ask; `-` reads standard input. Raises SettingsError if the text is empty or not UTF-8."""
     try:
         if word == "-":
             if sys.stdin is None:
                 raise SettingsError(
-                    "standard input is closed", where=f"{command} -", remedy="send the question into it"
+                    "standard input is closed", where=f"{command} -", remedy="pipe the question into it"
                 )
             data = sys.stdin.buffer.read(MOST_TEXT + 1)
             if len(data) > MOST_TEXT:  # before it is decoded: the limit may cut a character
@@ -83,17 +78,17 @@ def question(word: str, command: str) -> str:
 
 
 def files(paths: Sequence[str]) -> tuple[Attached, ...]:
-    """The files of `--attach`. Blocks on the disk.
+    """Read the files of `--attach`. Blocks on the disk.
 
     Raises:
-        SettingsError: One cannot be sent, or all are too much.
+        SettingsError: A file cannot be sent, or all are too large together.
     """
     try:
-        found = tuple(map(read_attached, paths))
-        check_together(found)
+        attached = tuple(map(read_attached, paths))
+        check_together(attached)
     except TuiHostError as error:
         raise SettingsError(error.what, "--attach", error.remedy) from error
-    return found
+    return attached
 
 
 async def take_turn(
@@ -105,31 +100,31 @@ async def take_turn(
     *,
     attached: Sequence[Attached] = (),
 ) -> TurnResult | None:
-    """Run a turn, saying what its notes say as they come; a signal stops it, and it ends in order."""
-    told = len(session.conversation)
+    """Run a turn, passing notes to `say` as they come; a signal stops the turn in order."""
+    reported = len(session.conversation)
     async with anyio.create_task_group() as group:
-        group.start_soon(told_while_connecting, host, lambda: session.activity.waits == "servers")
+        group.start_soon(report_connecting, host, lambda: session.activity.waits == "servers")
         host.send(session, text, attached)
         interruption.then(lambda: host.stop_turn(session))
         while session.busy:
             await anyio.sleep(LOOK_SECONDS)
             items = session.conversation.items
-            for item in items[told:]:
-                # An error is told with the result, and who sent a signal knows that the turn was stopped.
+            for item in items[reported:]:
+                # Errors come with the result, and a signal's sender knows that the turn was stopped.
                 if isinstance(item, NoteItem) and item.kind == "note" and interruption.code is None:
                     say(note_words(item))
-            told = len(items)
+            reported = len(items)
         group.cancel_scope.cancel()
     return host.result(session)
 
 
 def note_words(note: NoteItem) -> str:
-    """What a note says, in a line."""
+    """Return a note as a line."""
     return f"{note.what} ({note.remedy})" if note.remedy else note.what
 
 
 def exit_code(results: Sequence[TurnResult], interruption: Interruption) -> int:
-    """0 done, 1 not done, 3 done but a call was refused by a person or by default; a signal's own if it stopped a turn."""
+    """Return 0 if done, 1 if not, 3 if done but a call was refused by the user or by default; a signal's code if it stopped a turn."""
     if interruption.code is not None and any(result.stop == "stopped" for result in results):
         return interruption.code
     if any(result.stop != "done" for result in results):
@@ -145,7 +140,7 @@ def exit_code(results: Sequence[TurnResult], interruption: Interruption) -> int:
 
 
 def refusals(results: Sequence[TurnResult]) -> Iterator[str]:
-    """What was refused because nobody could be asked, a sentence for each tool, and the option that allows it."""
+    """Describe calls refused because nobody could be asked: a sentence per tool with the option to allow the tool."""
     refused = Counter(
         (outcome.server, outcome.tool)
         for result in results
@@ -154,10 +149,10 @@ def refusals(results: Sequence[TurnResult]) -> Iterator[str]:
     )
     for (server, tool), count in refused.items():
         calls = "a call was" if count == 1 else f"{count} calls were"
-        # What cannot be typed, or would end the quotation, is any character.
+        # Characters that cannot be typed, or would end the quotation, become wildcards.
         pattern = "".join(letter if letter.isprintable() and letter != "'" else "*" for letter in f"{server}.{tool}")
         yield (
-            f"{tool_name(server, tool)}: {calls} refused, as nobody can be asked here (--allow '{pattern}' allows it)"
+            f"{tool_name(server, tool)}: {calls} refused, because nobody can be asked here (allow with --allow '{pattern}')"
         )
 
 
@@ -167,26 +162,26 @@ def _is_refused_unasked(outcome: Outcome) -> bool:
 
 
 def unconnected(host: Host) -> Iterator[str]:
-    """The servers that are not there, a sentence for each."""
+    """Describe the failed servers, a sentence each."""
     for status in host.pool.statuses() if host.pool is not None else ():
         if status.state == "failed":
             yield f"{status.name} is not connected: {status.detail}"
 
 
 def unkept(host: Host) -> Iterator[str]:
-    """What should be kept and is not, in a sentence."""
+    """Say how many records could not be stored, if any."""
     recorder = host.recorder
     if recorder is not None and recorder.unkept:
-        yield f"{recorder.unkept:,} records are not kept: {recorder.fault or 'the database was too slow'}"
+        yield f"{recorder.unkept:,} records were not stored: {recorder.fault or 'the database was too slow'}"
 
 
 def say(host: Host, words: str) -> None:
-    """A line on standard error, without secrets."""
+    """Write a line to standard error, without secrets."""
     diagnostics.tell(host.redacted(words))
 
 
 def value(host: Host, told: JSON) -> None:
-    """An object on standard output, without secrets."""
+    """Write an object to standard output, without secrets."""
     text = json.dumps(told)
     redacted = host.redacted_json(text)
     output.value(told if redacted == text else json.loads(redacted))

@@ -1,4 +1,4 @@
-"""Owns standard error and the exit codes."""
+"""The only writer of standard error, and the exit codes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ REFUSED = 3
 INTERRUPTED = 130
 
 ENDED_BY: Mapping[signal.Signals, int] = {signal.SIGHUP: 129, signal.SIGINT: INTERRUPTED, signal.SIGTERM: 143}
-"""The signals that end the program in order, with the exit code of each."""
+"""Exit codes of the signals that end the program in order."""
 
 
 def tell(words: str) -> None:
-    """One line on standard error."""
+    """Write a line to standard error."""
     write(f"tui-host: {visible(words, newlines=False)}\n")
 
 
 def write(text: str) -> None:
-    """Text on standard error, as it is; what is foreign in it has been made visible before. Never fails."""
+    """Write text to standard error as is; foreign text must be made safe before. Never fails."""
     if sys.stderr is None:  # the program was started with it closed
         return
     with suppress(OSError):  # nobody reads it: there is nowhere to say so
@@ -35,10 +35,10 @@ def write(text: str) -> None:
 
 
 def report(error: TuiHostError) -> int:
-    """Tell an error, each of its mistakes in a line of its own; returns the exit code."""
+    """Write an error, one line per mistake, and return the exit code."""
     tell(str(error))
     if isinstance(error, SettingsError):
-        for another in error.more:
-            tell(str(another))
+        for mistake in error.more:
+            tell(str(mistake))
         return WRONG
     return FAILED

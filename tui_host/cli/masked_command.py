@@ -1,4 +1,4 @@
-"""Secrets in a command that is shown: what looks like one, by its place or its form, is not written out."""
+"""Masks likely secrets in a displayed command, by position or by form."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from tui_host.settings.credential_places import in_url
 
 HIDDEN = "•••"
 
-# An argument may be a program of many lines: none of these looks at a part of it more than a few times.
+# An argument may be a program of many lines: no pattern scans a part more than a few times.
 _OPTION = re.compile(r"-{1,2}[\w.-]+")
 _ASSIGNED = re.compile(r"(?<![\w.-])([\w.-]++)\s*+[=:]\s*(?=.)", re.DOTALL)
 _SCHEME = re.compile(r"((?:bearer|basic)\s+)(.+)", re.IGNORECASE | re.DOTALL)
 _REFERENCE = re.compile(r"(?:(?:bearer|basic)\s+)?\$\{?[\w:.-]+\}?", re.IGNORECASE)
 _KNOWN = re.compile(r"(?:sk|pk|rk|gh[opsu]|github_pat|glpat|xox[a-z]|AKIA|AIza|hf|npm|pypi|eyJ)[_-]?[\w.-]{12,}")
-"""What vendors' keys look like."""
+"""Forms of vendors' keys."""
 _LONG = re.compile(r"[\w+=]{24,}")
 _LETTER, _DIGIT = re.compile(r"[A-Za-z]"), re.compile(r"[0-9]")
-"""Long words of letters and digits are keys too: no option or package is one."""
+"""A long word of letters and digits counts as a key: options and packages are shorter."""
 
 
 def hide(words: Iterable[str]) -> Iterator[str]:
-    """The words with what may be a secret hidden; references such as `${API_KEY}` are none."""
+    """Yield the words with likely secrets masked; references such as `${API_KEY}` stay."""
     is_value = False
     for word in words:
         if is_value and not word.startswith("-"):
@@ -38,9 +38,11 @@ def _without(word: str) -> str:
         if not _REFERENCE.fullmatch(word[span.start : span.end]):
             word = f"{word[: span.start]}{HIDDEN}{word[span.end :]}"
     if "://" not in word:
-        told = next((each for each in _ASSIGNED.finditer(word) if sounds_like_credential(each[1])), None)
-        if told is not None:
-            word = word[: told.end()] + _value(word[told.end() :])
+        secret_assignment = next(
+            (assignment for assignment in _ASSIGNED.finditer(word) if sounds_like_credential(assignment[1])), None
+        )
+        if secret_assignment is not None:
+            word = word[: secret_assignment.end()] + _value(word[secret_assignment.end() :])
         word = _SCHEME.sub(lambda match: match[1] + _value(match[2]), word)
     return _LONG.sub(_long, _KNOWN.sub(HIDDEN, word))
 

@@ -1,4 +1,4 @@
-"""`models`: what the providers report."""
+"""`models`: lists the models of the providers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def models(arguments: Arguments, settings: Settings) -> int:
-    """Ask, and list what came."""
+    """Ask the providers, and list the models."""
     unknown = [name for name in arguments.words if name not in settings.providers]
     if unknown:
-        known = ", ".join(settings.providers)
-        raise SettingsError(f"there is no provider {', '.join(unknown)}", where="models", remedy=f"there is {known}")
+        configured = ", ".join(settings.providers)
+        raise SettingsError(f"no provider {', '.join(unknown)}", where="models", remedy=f"choose from {configured}")
     return anyio.run(_list, settings, arguments.words, arguments.json)
 
 

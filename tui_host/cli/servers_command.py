@@ -1,4 +1,4 @@
-"""`servers`: what is configured, and what each server offers when it is asked."""
+"""`servers`: lists the configured servers, and checks what each offers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import anyio
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics
 from tui_host.cli import standard_output as output
-from tui_host.cli.command_host import Interruption, running, told_while_connecting
+from tui_host.cli.command_host import Interruption, report_connecting, running
 from tui_host.errors import JSON, SettingsError
 from tui_host.host.host import Host
-from tui_host.servers.spec_words import describe
+from tui_host.servers.catalog import describe
 
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import ServerSpec, Settings
 
 LIST_SECONDS = 30.0
-"""What a connection takes for listing, at least, after what its own limit leaves it for the rest."""
+"""Least time allowed for listing, after a connection's own limit for connecting."""
 
 STDERR_LINES = 5
 
 
 def servers(arguments: Arguments, settings: Settings) -> int:
-    """Do the command's action."""
+    """Run the command's action."""
     if arguments.action == "list":
         _list(settings, as_json=arguments.json)
         return diagnostics.DONE
@@ -41,10 +41,8 @@ def servers(arguments: Arguments, settings: Settings) -> int:
 def _chosen(specs: Mapping[str, ServerSpec], names: tuple[str, ...]) -> tuple[str, ...]:
     unknown = [name for name in names if name not in specs]
     if unknown:
-        known = ", ".join(specs) or "none"
-        raise SettingsError(
-            f"no server {', '.join(unknown)} is configured", where="servers", remedy=f"there is {known}"
-        )
+        configured = ", ".join(specs) or "none"
+        raise SettingsError(f"no server {', '.join(unknown)}", where="servers", remedy=f"choose from {configured}")
     return names or tuple(name for name, spec in specs.items() if spec.enabled)
 
 
@@ -90,14 +88,14 @@ async def _settled(host: Host, interruption: Interruption, seconds: float) -> Se
     assert host.pool is not None  # noqa: S101 - there once the host is ready
     async with anyio.create_task_group() as group:
         interruption.then(group.cancel_scope.cancel)
-        group.start_soon(told_while_connecting, host, lambda: True)
+        group.start_soon(report_connecting, host, lambda: True)
         await host.pool.settled(seconds)
         group.cancel_scope.cancel()
     return host.pool.statuses()
 
 
 def _patience(spec: ServerSpec) -> float:
-    """Seconds within which a connection says by itself what has become of it; one without a limit is waited for."""
+    """Return the seconds within which a connection settles by itself; infinite without a limit."""
     return 2 * (spec.timeout + max(LIST_SECONDS, spec.timeout)) if spec.timeout else math.inf
 
 
@@ -131,14 +129,14 @@ def _lines(status: ServerStatus) -> Iterator[str]:
     version = f"{status.protocol_version} ({status.era})" if status.protocol_version else ""
     told_of_it = (f"{status.name}: {status.state}", version, status.server_info, status.detail)
     yield "  ".join(words for words in told_of_it if words)
-    told: set[str] = set()
+    reported: set[str] = set()
     for tool in status.tools:
         name = tool.name or "a tool without a name"
         problem = f"  (not offered: {tool.problem})" if tool.problem else ""
-        told.add(f"{name}: {tool.problem}")
+        reported.add(f"{name}: {tool.problem}")
         yield f"  {name}{problem}"
     for notice in status.notices:
-        if notice not in told:
+        if notice not in reported:
             yield f"  note: {notice}"
     if status.state != "ready":
         yield from (f"  | {row}" for row in status.stderr[-STDERR_LINES:])

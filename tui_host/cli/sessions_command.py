@@ -1,4 +1,4 @@
-"""`sessions`: what was recorded, listed, shown, exported, deleted."""
+"""The command `sessions`: list, show, export, import, join, part, delete and prune sessions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,13 @@ from tui_host.capture.store.deletion import set_aside_beside
 from tui_host.capture.store.retention import Limits, prune
 from tui_host.capture.store.schema_version import OlderFormError
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.tap_summary import NOTHING, passed_in_all
+from tui_host.capture.store.tap_summary import passed
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics
 from tui_host.cli import standard_output as output
-from tui_host.cli.session_list import Listed, counted, in_words, listing, sessions_of
+from tui_host.cli.session_list import Listed, counted, listing, story_line
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
-from tui_host.infer.taps.stories import Known, story_with
+from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.whole_story import Whole
 from tui_host.settings.paths import DATABASE
 
@@ -35,18 +36,19 @@ _ELSEWHERE = "choose another file with -o"
 
 
 def sessions(arguments: Arguments, settings: Settings) -> int:
-    """Do the command's action."""
+    """Run the subcommand."""
     path = settings.data_dir / DATABASE
     if arguments.action == "import":
         return _import(path, arguments, settings)
-    with _opened(path, settings, write=arguments.action in {"delete", "prune"} and not arguments.dry_run) as store:
+    write = arguments.action in {"delete", "prune", "join", "part"} and not arguments.dry_run
+    with _opened(path, settings, write=write) as store:
         for notice in (*settings.notices, *(store.notices if store is not None else ())):
             diagnostics.tell(notice)
         if arguments.action == "list":
             _list(store, as_json=arguments.json)
             return diagnostics.DONE
         if store is None:
-            raise StoreError("nothing has been recorded here yet", str(path), 'tui-host ask "hello" records something')
+            raise StoreError("nothing has been recorded yet", str(path), 'record a session with tui-host ask "hello"')
         match arguments.action:
             case "show":
                 _show(store, arguments)
@@ -54,6 +56,8 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
                 _export(store, arguments)
             case "prune":
                 _prune(store, arguments, settings)
+            case "join" | "part":
+                _link(store, arguments)
             case _:
                 return _delete(store, arguments)
     return diagnostics.DONE
@@ -61,14 +65,14 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
 
 @contextmanager
 def _opened(path: Path, settings: Settings, *, write: bool) -> Generator[Store | None]:
-    """The store, None where there is none yet: looking at it makes none."""
+    """Open the store, None without a file: reading creates none."""
     if not path.exists():
         yield None
         return
     try:
         store = Store.open(path) if write else Store.open_to_read(path)
     except OlderFormError:
-        store = Store.open(path)  # as the app would: brought up to date, with a copy of how it was
+        store = Store.open(path)  # upgraded as by the app, with a copy of the old file
     store.redactor = redactor_of(settings)
     try:
         yield store
@@ -94,11 +98,11 @@ def _info(info: SessionInfo) -> dict[str, JSON]:
 def _list(store: Store | None, *, as_json: bool) -> None:
     listed: Sequence[Listed] = () if store is None else listing(store)
     if as_json:
-        output.value({"sessions": [{**_info(each.info), **_tapped(each)} for each in sessions_of(listed)]})
+        output.value({"sessions": [{**_info(line.info), **_tapped(line)} for line in listed]})
     elif not listed:
-        diagnostics.tell("no session has been recorded here yet")
+        diagnostics.tell("no session has been recorded yet")
     else:
-        rows = [row for each in listed for row in (_row(each), *(_row(tap, "  ") for tap in each.taps))]
+        rows = [row for line in listed for row in (_row(line), *(_row(half, "  ") for half in line.halves))]
         output.table([("ID", "UPDATED", "LENGTH", "SOURCE", "MODEL", "PROTOCOL", "TITLE"), *rows])
 
 
@@ -109,17 +113,13 @@ def _row(listed: Listed, indent: str = "") -> tuple[str, ...]:
     return f"{indent}{info.id}", when, listed.length, source, info.model, info.protocol, info.title
 
 
-def _tapped(listed: Listed) -> dict[str, JSON]:
-    """What only a tap has."""
-    if not listed.story:
+def _tapped(line: Listed) -> dict[str, JSON]:
+    """Return the members of `list --json` for stories of taps; none for other sessions."""
+    story = line.story
+    if story is None:
         return {}
-    passed = listed.passed
-    return {
-        "hosts": list(listed.hosts),
-        "exchanges": passed.exchanges,
-        "frames": passed.frames,
-        "story": listed.story,
-    }
+    counts = {"exchanges": line.passed.exchanges, "frames": line.passed.frames}
+    return {"hosts": list(story.hosts), **counts, "taps": [tap.id for tap in story.taps]}
 
 
 def _local(time_ns: int) -> str:
@@ -127,21 +127,19 @@ def _local(time_ns: int) -> str:
 
 
 def _show(store: Store, arguments: Arguments) -> None:
-    info, source = _chosen(store, arguments)
+    line, source = _chosen(store, arguments)
+    info, story = line.info, line.story
     items = [_read(text) for text in source.session_items(info.id)]
-    taps = [tap.id for tap in source.taps] if isinstance(source, Whole) else []
-    counts = passed_in_all(store, taps) if taps else NOTHING
     if arguments.json:
-        more: dict[str, JSON] = {"exchanges": counts.exchanges, "frames": counts.frames, "taps": [*taps]}
-        output.value({"session": {**_info(info), **(more if taps else {})}, "items": items})
+        output.value({"session": {**_info(info), **_tapped(line)}, "items": items})
         return
-    turns = counted(info.turns, "turn") if info.turns or not taps else ""
-    told = (info.id, info.model, info.protocol, turns, in_words(counts, live=info.live) if taps else "")
-    words = [f"{info.title}\n{' · '.join(filter(None, (*told, 'live' * info.live)))}"]
-    if len(taps) > 1:
-        words[0] += f"\n{len(taps)} taps: {', '.join(taps)}"
-    if taps and not items:
-        words.append("No conversation was tapped: what passed is in the inspector, and in `sessions export`.")
+    turns = counted(info.turns, "turn") if info.turns or story is None else ""
+    figures = (info.id, info.model, info.protocol, turns, "" if story is None else line.length)
+    words = [f"{info.title}\n{' · '.join(filter(None, (*figures, 'live' * info.live)))}"]
+    if line.halves:
+        words[0] += f"\n{len(line.halves)} taps: {', '.join(half.info.id for half in line.halves)}"
+    if story is not None and not items:
+        words.append("No conversation was tapped; the inspector and `sessions export` have the traffic.")
     words += ["\n".join(_item_words(item, info.user)) for item in items if isinstance(item, dict)]
     output.text(visible("\n\n".join(filter(None, words))))
 
@@ -150,26 +148,26 @@ def _read(text: str) -> JSON:
     try:
         value: JSON = json.loads(text)
     except (ValueError, RecursionError):
-        return {"item": "note", "what": "what stood here is damaged in the database"}
+        return {"item": "note", "what": "this item is damaged in the database"}
     return value
 
 
-def _chosen(store: Store, arguments: Arguments) -> tuple[SessionInfo, Exported]:
-    """The session that is named, and what has its chat and records: of a tap the story that it is part of."""
-    info = store.find_session(arguments.words[0])
-    if info.source != "tap" or arguments.alone:
-        return info, store
-    whole = Whole(store, story_with(store, info.id, {}), store.redactor.text)
-    return whole.info, whole
+def _chosen(store: Store, arguments: Arguments) -> tuple[Listed, Exported]:
+    """Find what is named; a story or a tap comes with its calls joined."""
+    named = Stories(store).find(arguments.words[0])
+    if not isinstance(named, TapStory):
+        return Listed(info=named), store
+    whole = Whole(store, named, store.redactor.text)
+    return replace(story_line(named, passed(store)), info=whole.info), whole
 
 
 def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
-    """One item of the chat as plain lines."""
+    """Yield an item of the chat as plain lines."""
     match item.get("item"):
         case "user":
             yield f"{user}: {item.get('text')}"
         case "answer":
-            if str(item.get("text") or "").strip():  # else it is nothing but what asked for a tool
+            if str(item.get("text") or "").strip():  # an answer may consist of tool calls alone
                 yield f"Model: {item.get('text')}"
         case "call":
             name = f"{item['server']}.{item.get('tool')}" if item.get("server") else item.get("tool")
@@ -184,8 +182,8 @@ def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
 
 
 def _export(store: Store, arguments: Arguments) -> None:
-    info, source = _chosen(store, arguments)
-    pieces = EXPORTS[arguments.format](source, info)
+    line, source = _chosen(store, arguments)
+    pieces = EXPORTS[arguments.format](source, line.info)
     if arguments.output is None or str(arguments.output) == "-":
         output.raw(pieces)
     elif store.owns(arguments.output):
@@ -205,7 +203,7 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
-    """Bring in what others captured, or what another tui-host exported."""
+    """Store files captured elsewhere, or exported by another tui-host."""
     from tui_host.opening.importing import import_files
 
     store = Store.open(path)
@@ -224,50 +222,76 @@ def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
     return diagnostics.DONE
 
 
+def _link(store: Store, arguments: Arguments) -> None:
+    """Join two stories, or part a tap from a story, and print the resulting story's taps."""
+    stories = Stories(store)
+    story = stories.join(*arguments.words) if arguments.action == "join" else stories.part(*arguments.words)
+    taps = [tap.id for tap in story.taps]
+    if arguments.json:
+        output.value({"id": story.id, "taps": [*taps]})
+    else:
+        output.text(f"{story.id}  {counted(len(taps), 'tap')}: {', '.join(taps)}")
+
+
 def _delete(store: Store, arguments: Arguments) -> int:
-    """Remove each; one that cannot be removed is told, and the others go all the same."""
-    found = {info.id: info for info in map(store.find_session, arguments.words)}
-    deleted: list[JSON] = []
-    known: Known = {}
-    for info in found.values():
-        others = [] if info.source != "tap" else [tap.id for tap in story_with(store, info.id, known).taps]
-        try:
-            is_whole = store.sessions.delete(info.id)
-        except TuiHostError as error:
-            diagnostics.report(error)
+    """Delete sessions, and stories with all their taps. Report each failure, and go on with the rest."""
+    stories = Stories(store)
+    named_by_id = {named.id: named for named in map(stories.find, arguments.words)}
+    around = {
+        named.id: [tap.id for tap in stories.around(named.id)]
+        for named in named_by_id.values()
+        if isinstance(named, TapStory)
+    }
+    gone: set[str] = set()
+    deleted: list[str] = []
+    for named in named_by_id.values():
+        sessions = named.taps if isinstance(named, TapStory) else (named,)
+        done = [info.id for info in sessions if info.id in gone or _is_deleted(store, info.id)]
+        gone.update(done)
+        if len(done) < len(sessions):
+            deleted += [tap for tap in done if tap not in named_by_id]
             continue
-        deleted.append(info.id)
-        if not is_whole:
-            diagnostics.tell(
-                f"{info.id}: deleted; another process still reads the file, so traces may stay until it ends"
-            )
-        if left := [tap for tap in others if tap not in found]:
-            diagnostics.tell(f"{info.id}: what else tells its story stays: {', '.join(left)}")
+        deleted.append(named.id)
+        if left := [tap for tap in around.get(named.id, ()) if tap not in gone and tap not in named_by_id]:
+            diagnostics.tell(f"{named.id}: the other taps of its story stay: {', '.join(left)}")
         if not arguments.json:
-            output.text(f"deleted {info.id}  {visible(info.title, newlines=False)}")
-    if deleted:
+            taps = f"{counted(len(sessions), 'tap')}: " if len(sessions) > 1 else ""
+            output.text(f"deleted {named.id}  {taps}{visible(named.title, newlines=False)}")
+    if gone:
         _tell_set_aside(store)
     if arguments.json:
-        output.value({"deleted": deleted})
-    return diagnostics.DONE if len(deleted) == len(found) else diagnostics.FAILED
+        output.value({"deleted": [*deleted]})
+    return diagnostics.DONE if named_by_id.keys() <= {*deleted} else diagnostics.FAILED
+
+
+def _is_deleted(store: Store, session: str) -> bool:
+    """Delete a session, and report failures and possible traces. Return False if the session could not be deleted."""
+    try:
+        is_whole = store.sessions.delete(session)
+    except TuiHostError as error:
+        diagnostics.report(error)
+        return False
+    if not is_whole:
+        diagnostics.tell(f"{session}: deleted; another process still reads the file, so traces may stay until it ends")
+    return True
 
 
 def _tell_set_aside(store: Store) -> None:
     for path in set_aside_beside(store.path):
         diagnostics.tell(
-            f"{path.name}, which was set aside damaged, may still hold it: remove it where you need it no more"
+            f"{path.name}, a damaged database set aside earlier, may still hold the data: delete it if you no longer need it"
         )
 
 
 def _prune(store: Store, arguments: Arguments, settings: Settings) -> None:
-    """Remove what is beyond the limits typed, else beyond those configured."""
+    """Delete sessions beyond the typed limits, else beyond the configured limits."""
     is_typed = arguments.older_than is not None or arguments.max is not None
     keep, most = (arguments.older_than, arguments.max) if is_typed else (settings.store.keep, settings.store.max)
     if keep is None and most is None:
         raise SettingsError(
-            "nothing says how much is kept",
+            "no limit given",
             "sessions prune",
-            "type --older-than 90d or --max 5GB, or set keep and max in [store]",
+            "use --older-than 90d or --max 5GB, or set keep and max in [store]",
         )
     before_ns = None if keep is None else time.time_ns() - int(keep * 1_000_000_000)
     pruned = prune(store, Limits(before_ns=before_ns, max_bytes=most), dry=arguments.dry_run)
@@ -286,6 +310,6 @@ def _prune(store: Store, arguments: Arguments, settings: Settings) -> None:
         words = (
             f"{old.name}  {visible(old.title, newlines=False)}" if old.thing == "session" else f"{old.thing} {old.name}"
         )
-        output.text(f"{'would remove' if arguments.dry_run else 'removed'} {words}")
+        output.text(f"{'would delete' if arguments.dry_run else 'deleted'} {words}")
     freed = f"{'about ' if arguments.dry_run else ''}{pruned.freed / 1_000_000:.1f} MB"
-    diagnostics.tell(f"{len(pruned.gone) or 'nothing'} {'to remove' if arguments.dry_run else 'removed'}, {freed}")
+    diagnostics.tell(f"{len(pruned.gone) or 'nothing'} {'to delete' if arguments.dry_run else 'deleted'}, {freed}")

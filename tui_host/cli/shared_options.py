@@ -1,4 +1,4 @@
-"""What the words of several commands have in common: options that all take, and what a value may be."""
+"""Options and value types shared by several commands."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
 
 
 class AddParser(Protocol):
-    """`add_parser` of a parser's commands, whose own class argparse keeps to itself."""
+    """`add_parser` of a parser's commands; argparse keeps the class private."""
 
     def __call__(self, name: str, /, *, help: str, description: str) -> argparse.ArgumentParser:  # noqa: A002 - argparse's word
-        """A parser for one more command."""
+        """Add a parser for a command."""
         ...
 
 
 class _Version(argparse.Action):
-    """Says the version and ends; what knows it is imported for that alone."""
+    """Prints the version and exits; the import that knows the version is late."""
 
     @override
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
@@ -32,47 +32,47 @@ class _Version(argparse.Action):
 
 
 def common(parser: argparse.ArgumentParser) -> None:
-    """The options that every command takes."""
+    """Add the options of every command."""
     parser.add_argument(
-        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show program's version number and exit"
+        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version and exit"
     )
-    # SUPPRESS: a default here would undo what stood before the command.
+    # SUPPRESS: a default here would override an option given before the command.
     parser.add_argument(
-        "--config", type=path_of, metavar="FILE", default=argparse.SUPPRESS, help="the configuration to read"
+        "--config", type=path_of, metavar="FILE", default=argparse.SUPPRESS, help="the configuration file"
     )
     parser.add_argument(
-        "--data-dir", type=path_of, metavar="DIR", default=argparse.SUPPRESS, help="where sessions are kept"
+        "--data-dir", type=path_of, metavar="DIR", default=argparse.SUPPRESS, help="the folder of the database"
     )
 
 
 def json_too(parser: argparse.ArgumentParser) -> None:
-    """The option of the commands that answer."""
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    """Add `--json`."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def port_of(text: str) -> int:
-    """A port that was typed, 0 for any."""
+    """Parse a port, 0 for any."""
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a port: a number up to 65535")
     return int(text)
 
 
 def name_of(text: str) -> str:
-    """A name that was typed. An empty one is a variable that a script forgot to set, and stands for nothing."""
+    """Parse a name; an empty one is usually an unset variable of a script, and refused."""
     if not text:
         raise argparse.ArgumentTypeError("found nothing, expected a name")
     return text
 
 
 def host_of(text: str) -> str:
-    """A machine's name that was typed, as it stands before the port."""
+    """Parse a host name without a port."""
     if not text.isascii() or not text.replace(".", "").replace("-", "").replace("_", "").isalnum():
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a machine's name without a port")
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a host name without a port")
     return text
 
 
 def origin_of(text: str) -> str:
-    """An origin that was typed, as browsers send it. Source: RFC 6454, section 6.2."""
+    """Parse an origin as sent by browsers. Source: RFC 6454, section 6.2."""
     if text != "null" and _ORIGIN.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(
             f"found {text!r}, expected an origin without a path, such as app://obsidian.md"
@@ -81,7 +81,7 @@ def origin_of(text: str) -> str:
 
 
 def path_of(text: str) -> Path:
-    """A path that was typed; `Path` would take an empty one for the working directory."""
+    """Parse a path; `Path` would turn an empty one into the working directory."""
     if not text:
         raise argparse.ArgumentTypeError("found nothing, expected a path")
     return Path(text)

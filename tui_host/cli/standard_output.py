@@ -1,4 +1,4 @@
-"""Owns standard output: the only place that writes to it."""
+"""The only writer of standard output."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from tui_host.capture.visible import visible
-from tui_host.cli.cells import cells, padded
+from tui_host.cli.columns import cells, padded
 from tui_host.errors import JSON, TuiHostError
 
 _ESCAPED = re.compile(
     "[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-"""What a terminal acts on or hides, or UTF-8 cannot say: written as JSON's own escapes, so that a reader loses nothing."""
+"""Characters that a terminal obeys or hides, or UTF-8 cannot encode: written as JSON escapes, so a reader loses nothing."""
 
 
 def text(words: str, *, end: str = "\n") -> None:
-    """Write text: harmless for a terminal when standard output is one, else exactly as it is."""
+    """Write text: made safe on a terminal, else unchanged."""
     shown = visible(words) if _is_terminal() else words
     _write([(shown + end).encode(_encoding(), "backslashreplace")])
 
 
 def value(answer: JSON) -> None:
-    """Write one JSON object, on one line; on a terminal indented. What acts on a terminal is escaped, as JSON escapes it."""
+    """Write a JSON object on one line, indented on a terminal. Characters obeyed by a terminal are escaped as in JSON."""
     is_utf8 = codecs.lookup(_encoding()).name == "utf-8"
     if _is_terminal():
         dumped = json.dumps(answer, ensure_ascii=not is_utf8, indent=2)
@@ -37,7 +37,7 @@ def value(answer: JSON) -> None:
 
 
 def raw(pieces: Iterable[bytes]) -> None:
-    """Write bytes as they are, for files and pipes; through `text` on a terminal."""
+    """Write bytes unchanged to files and pipes; through `text` on a terminal."""
     if not _is_terminal():
         _write(pieces)
         return
@@ -46,7 +46,7 @@ def raw(pieces: Iterable[bytes]) -> None:
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> None:
-    """Write columns, as wide as their words; the last one free."""
+    """Write columns, each as wide as its longest cell except the last."""
     listed = [tuple(visible(cell, newlines=False) for cell in row) for row in rows]
     widths = [max(map(cells, column)) for column in zip(*listed, strict=True)]
     for row in listed:
@@ -54,7 +54,7 @@ def table(rows: Iterable[tuple[str, ...]]) -> None:
 
 
 def finish() -> None:
-    """Write what still waits, such as a help text; nobody is told at exit that its reader has gone."""
+    """Flush buffered output, such as a help text, without an error message if the reader has gone."""
     if sys.stdout is not None:
         try:
             sys.stdout.flush()
@@ -63,7 +63,7 @@ def finish() -> None:
 
 
 def abandon() -> None:
-    """Nobody reads standard output any more: what is still in its buffer must not be told of at exit."""
+    """Drop buffered output after the reader has gone, to exit silently."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -81,10 +81,10 @@ def _write(pieces: Iterable[bytes]) -> None:
 
     Raises:
         BrokenPipeError: The reader has gone, which ends the program quietly.
-        TuiHostError: It cannot be written for any other reason.
+        TuiHostError: Writing failed for any other reason.
     """
     if sys.stdout is None:  # the program was started with it closed
-        raise TuiHostError("it is closed", "standard output", "send it somewhere, to /dev/null if not needed")
+        raise TuiHostError("closed", "standard output", "redirect it, to /dev/null if not needed")
     stream = sys.stdout.buffer
     for piece in pieces:
         with _told():
@@ -95,7 +95,7 @@ def _write(pieces: Iterable[bytes]) -> None:
 
 @contextmanager
 def _told() -> Generator[None]:
-    """The system's own reason why nothing can be written, in words. What made the pieces has errors of its own."""
+    """Turn the system's reason for a failed write into an error. Errors of the pieces' producer pass unchanged."""
     try:
         yield
     except BrokenPipeError:
@@ -103,5 +103,5 @@ def _told() -> Generator[None]:
     except OSError as error:
         abandon()
         raise TuiHostError(
-            f"it cannot be written: {error.strerror}", "standard output", "send it to another place"
+            f"cannot be written: {error.strerror}", "standard output", "redirect it to another place"
         ) from error

@@ -1,4 +1,4 @@
-"""`tap llm` and `tap http`: a relay before a model's API or an MCP server, until a signal ends it."""
+"""`tap llm` and `tap http`: run a relay in front of a model's API or an MCP server, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -16,27 +16,22 @@ from tui_host.settings.urls import is_loopback
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
     from tui_host.tap.http.upstream import Upstream
-    from tui_host.tap.recording.exchange_records import Exchanges
-    from tui_host.tap.recording.recorder_process import Asked, Ends, Plain
+    from tui_host.tap.recording.exchange_records import ExchangeRecords
+    from tui_host.tap.recording.recorder_process import PlainLog, RecorderEnds, RecorderOptions
     from tui_host.tap.recording.tap_session import TapRecording
 
 ROOM = 20 << 20
-"""Bytes that wait in memory to be recorded, at most: all that is kept of a long answer, which may come at once."""
+"""Most bytes in memory waiting to be recorded: the kept part of a long answer may arrive at once."""
 
 DESCRIPTORS = 10_240
-"""Open files that a tap may have, if its user may: some systems have no more for anyone."""
+"""Wanted limit of open files, as far as the user may raise it."""
 
 
-def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> int:
-    """Relay, and record what passes; returns the exit code. No configuration is read: a mistake in ours is none of another host's.
-
-    Args:
-        arguments: What was typed.
-        environment: The process's.
-        plain: As `Asked` has it.
+def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLog) -> int:
+    """Relay and record the traffic; returns the exit code. Reads no configuration: a mistake in ours must not stop another host.
 
     Raises:
-        TuiHostError: It cannot be started.
+        TuiHostError: The relay cannot be started.
     """
     import asyncio
 
@@ -45,50 +40,51 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
     from tui_host.tap.http import llm_tap as llm
     from tui_host.tap.http.relay_server import Service, serve
     from tui_host.tap.http.upstream import upstream_of
-    from tui_host.tap.recording.recorder_process import Beside
-    from tui_host.tap.recording.repeated_notices import told_once
-    from tui_host.tap.report_kinds import STARTED
+    from tui_host.tap.recording.channel_write import STARTED
+    from tui_host.tap.recording.recorder_process import RecorderProcess, told_once
 
     upstream = upstream_of(arguments.upstream or "", environment, arguments.ca_file)
     is_mcp = arguments.action == "http"
     name = arguments.words[0] if is_mcp else llm.peer(upstream)
     tell = told_once(diagnostics.tell)
-    asked = _asked(arguments, name, plain)
-    gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
-    beside = Beside(lambda ends: _record(ends, asked, is_mcp=is_mcp), diagnostics.tell, asked.log_file, room=ROOM)
+    options = _options(arguments, name, plain_log)
+    gc.freeze()  # imported objects stay: scanning them again and again would delay the traffic
+    recorder = RecorderProcess(
+        lambda ends: _record(ends, options, is_mcp=is_mcp), diagnostics.tell, options.log_file, room=ROOM
+    )
     gc.enable()
     _take_descriptors()
 
     async def relay() -> int:
-        telling = beside.telling(asyncio.get_running_loop().call_soon)
+        writer = recorder.writer(asyncio.get_running_loop().call_soon)
         service = Service(
             upstream=upstream,
             port=_port(arguments, is_mcp=is_mcp),
             is_mcp=is_mcp,
             allowed=arguments.allow_origin,
             names=arguments.allow_host,
-            tells=telling,
+            writer=writer,
             answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
             tell=tell,
         )
 
         def started(own: str) -> None:
-            telling.passed(STARTED, b"")
-            telling.go()
+            writer.report(STARTED, b"")
+            writer.notify()
             _tell_where(upstream, own, is_mcp=is_mcp)
             url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
-            output.text(url)  # last: on a small screen all else may have left it
+            output.text(url)  # last, so that it stays on a small screen
 
         try:
             return await serve(service, started, diagnostics.ENDED_BY)
         finally:
-            beside.end()
+            recorder.end()
 
     return anyio.run(relay)
 
 
 def _take_descriptors() -> None:
-    """Have as many open files as this user may have: each connection takes two of them, and the usual limit is for programs that take few."""
+    """Raise the limit of open files: each connection takes two, and the usual limit is low."""
     import resource
 
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -99,18 +95,20 @@ def _take_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def _asked(arguments: Arguments, name: str, plain: Plain) -> Asked:
-    """What the process beside the relay is asked to record.
+def _options(arguments: Arguments, name: str, plain_log: PlainLog) -> RecorderOptions:
+    """Return the options of the recording process.
 
     Raises:
-        SettingsError: The log cannot be written to.
+        SettingsError: The log cannot be written.
     """
     from tui_host.tap.recording.log_file import NoLogError
-    from tui_host.tap.recording.recorder_process import Asked
+    from tui_host.tap.recording.recorder_process import RecorderOptions
 
     folder = arguments.data_dir
     try:
-        return Asked(name, data_dir=None if folder is None else str(folder), log=arguments.log, plain=plain)
+        return RecorderOptions(
+            name, data_dir=None if folder is None else str(folder), log=arguments.log, plain_log=plain_log
+        )
     except NoLogError as error:
         raise SettingsError(str(error), f"--log {arguments.log}") from error
 
@@ -124,31 +122,34 @@ def _port(arguments: Arguments, *, is_mcp: bool) -> int:
     return mcp.PORT if is_mcp else llm.PORT
 
 
-def _record(ends: Ends, asked: Asked, *, is_mcp: bool) -> None:
-    """What the process beside the relay does."""
+def _record(ends: RecorderEnds, options: RecorderOptions, *, is_mcp: bool) -> None:
+    """Run in the recording process."""
     from tui_host.tap.recording.recorder_main import record
 
-    def folding(recording: TapRecording) -> Exchanges:
+    def records_of(recording: TapRecording) -> ExchangeRecords:
         from tui_host.tap.http import llm_tap as llm
         from tui_host.tap.http import mcp_tap as mcp
-        from tui_host.tap.recording.exchange_records import Exchanges, Later
+        from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
 
-        later = Later(recording.recorder)
-        observers = mcp.Connections(later, asked.title) if is_mcp else llm.OneObserver(later, asked.title)
-        return Exchanges(later, observers, recording.place, recording.tell_once)
+        recorder = TimedRecorder(recording.recorder)
+        name = options.title
+        observers = (
+            mcp.Connections(recorder, name, is_whole=recording.is_whole) if is_mcp else llm.OneObserver(recorder, name)
+        )
+        return ExchangeRecords(recorder, observers, recording.place, recording.tell_once)
 
-    record(ends, asked, folding, None)
+    record(ends, options, records_of, None)
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:
     from tui_host.tap.http import llm_tap as llm
 
-    diagnostics.tell(f"{own} stands for {upstream.origin}; ctrl+c ends it")
+    diagnostics.tell(f"{own} relays to {upstream.origin}; ctrl+c ends it")
     if upstream.trust is None and not is_loopback(upstream.url.hostname or ""):
-        diagnostics.tell(f"{upstream.origin} is not encrypted: whoever is between can read what passes, keys too")
+        diagnostics.tell(f"{upstream.origin} is not encrypted: anyone on the network can read the traffic, keys too")
     if is_mcp:
-        diagnostics.tell("give your host the line below as the server's URL")
+        diagnostics.tell("enter the line below in your host as the server's URL")
         return
-    diagnostics.tell("give your host the base URL in the last line, and leave its key as it is:")
+    diagnostics.tell("enter the last line in your host as the base URL, and leave its key as it is:")
     for line in llm.instructions(upstream, own):
         diagnostics.write(f"{visible(line)}\n")

@@ -11,29 +11,29 @@ from tui_host.errors import SettingsError
 from tui_host.tap.typed_command import OPTIONS
 
 TAP = """\
-Look into what another host (Cline, Cherry Studio, Claude Code, an SDK, …) says
-to its model and to its MCP servers. A tap stands before one of them, passes
-everything on unchanged, and records it: see f5 in tui-host."""
+Record the traffic of another host (Cline, Cherry Studio, Claude Code, an SDK, …)
+with its model and its MCP servers. A tap sits between the two, relays everything
+unchanged, and records it. Press f5 in tui-host to see the recordings."""
 TAPS = """\
-Before the model; prints the base URL to put into the host's settings:
+In front of the model; prints the base URL to enter in the host's settings:
   tui-host tap llm --upstream https://api.deepseek.com/v1
-Before all stdio servers of a host, written into its configuration:
+In front of all stdio servers of a host, written into its configuration:
   tui-host tap install cline
-Before one of them by hand, in the place of «uvx mcp-server-time»:
+In front of one stdio server, by hand, instead of «uvx mcp-server-time»:
   tui-host tap stdio time -- uvx mcp-server-time
-Before a server behind a URL; prints the URL to put in that one's place:
+In front of a server behind a URL; prints the URL to enter instead:
   tui-host tap http docs --upstream https://docs.example/mcp"""
 STDIO = """\
-Put before a server's command in a host's configuration: it starts the server,
-and to the host it is the server. Standard input, output and error, the exit
-code and signals pass unchanged."""
+Start a server for another host, and record their messages. Written in front of
+the server's command in the host's configuration. Standard input, output and
+error, the exit code and signals pass unchanged."""
 LLM = """\
-Listen on this machine, pass everything on to a model's API and back, unchanged,
-the host's own key too, which is not kept. Standard output has the base URL for
-the host's settings; standard error says where some hosts want it."""
+Listen on this machine, and relay everything to a model's API and back, unchanged.
+The host's own key is relayed and never recorded. Prints the base URL for the
+host's settings on standard output, and hints for some hosts on standard error."""
 HTTP = """\
-Listen on this machine, pass everything on to an MCP server over streamable HTTP
-or SSE and back. Standard output has the URL for the host's configuration."""
+Listen on this machine, and relay everything to an MCP server over streamable HTTP
+or SSE and back. Prints the URL for the host's configuration on standard output."""
 STDIO_FORM = "tui-host tap stdio NAME -- COMMAND ARGUMENTS…"
 _UPSTREAMS: Mapping[str, str] = MappingProxyType(
     {
@@ -42,28 +42,28 @@ _UPSTREAMS: Mapping[str, str] = MappingProxyType(
     }
 )
 _ANYWHERE = (
-    "a tap listens on this machine alone, since keys pass through it",
-    "let others of your machines come by way of ssh -L, and Docker with --allow-host",
+    "a tap listens on this machine only, because keys pass through it",
+    "reach it from other machines with ssh -L, and from Docker with --allow-host",
 )
 _NOT_HERE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "--no-record": (
-            "to record is what a tap is for",
-            "leave it out; --data-dir DIR keeps it elsewhere, and sessions delete removes it",
+            "the purpose of a tap is to record",
+            "leave it out; --data-dir DIR records elsewhere, and sessions delete removes the recording",
         ),
         "--host": _ANYWHERE,
         "--listen": _ANYWHERE,
         "--bind": _ANYWHERE,
     }
 )
-"""What people ask of a tap, and what is told of it."""
+"""Options that people try on a tap, with an explanation and a remedy."""
 
 
 def check_tap(words: Sequence[str]) -> None:
-    """Say of a `tap` what is mistaken about it, where the grammar would say that in words of its own.
+    """Explain common mistakes in a `tap` command better than argparse would.
 
     Raises:
-        SettingsError: What it is asked for no tap does, or what it stands before is not named.
+        SettingsError: An option is unsupported, or the relay's target is missing.
     """
     typed = words[: words.index("--")] if "--" in words else words
     options = [word.partition("=")[0] for word in typed if word.startswith("-")]
@@ -76,7 +76,9 @@ def check_tap(words: Sequence[str]) -> None:
     kind = plain[1] if len(plain) > 1 else ""
     where = f"tap {kind}".rstrip()
     if not kind:
-        raise SettingsError("it is not said what is tapped", where, "tap llm, stdio or http; see tui-host tap --help")
+        raise SettingsError(
+            "no kind of tap given", where, "write tap llm, tap stdio or tap http; see tui-host tap --help"
+        )
     if kind in {"install", "uninstall"}:
         return
     for option in options:
@@ -86,7 +88,7 @@ def check_tap(words: Sequence[str]) -> None:
         _check_stdio(words, plain, options)
     elif kind in _UPSTREAMS and "--upstream" not in options:
         before = " before the URL" if any("://" in word for word in plain) else ""
-        raise SettingsError(f"no --upstream{before}", where, f"tui-host tap {_UPSTREAMS[kind]}")
+        raise SettingsError(f"no --upstream{before}", where, f"write tui-host tap {_UPSTREAMS[kind]}")
 
 
 def _check_stdio(words: Sequence[str], plain: Sequence[str], options: Sequence[str]) -> None:
@@ -94,7 +96,7 @@ def _check_stdio(words: Sequence[str], plain: Sequence[str], options: Sequence[s
         raise SettingsError("no -- before the server's command", "tap stdio", STDIO_FORM)
     unknown = next((option for option in options if option not in OPTIONS), "")
     if unknown:
-        raise SettingsError(f"no such option: {unknown}", "tap stdio", "it has --log FILE and --data-dir DIR")
+        raise SettingsError(f"no such option: {unknown}", "tap stdio", "the options are --log FILE and --data-dir DIR")
     if len(plain) == 2:
         raise SettingsError("no name before --", "tap stdio", STDIO_FORM)
     if words[-1] == "--":
@@ -102,32 +104,32 @@ def _check_stdio(words: Sequence[str], plain: Sequence[str], options: Sequence[s
 
 
 def add_tap(add: AddParser) -> None:
-    """`tap` and its actions."""
-    tap = add("tap", help="look into another host: what it says to its model and servers", description=TAP)
+    """Add `tap` and its subcommands."""
+    tap = add("tap", help="record another host's traffic with its model and servers", description=TAP)
     tap.epilog = TAPS
     common(tap)
     actions = tap.add_subparsers(dest="action", required=True, metavar="ACTION")
     stdio = actions.add_parser(
         "stdio",
-        help="put before a stdio server's command",
+        help="in front of a stdio server's command",
         description=STDIO,
     )
     stdio.epilog = "For example: tui-host tap stdio time -- uvx mcp-server-time"
     stdio.usage = "tui-host tap stdio [--log FILE] [--data-dir DIR] NAME -- COMMAND..."
     common(stdio)
     _log(stdio)
-    stdio.add_argument("words", nargs=1, type=name_of, metavar="NAME", help="what the server is called here")
+    stdio.add_argument("words", nargs=1, type=name_of, metavar="NAME", help="a name for the server")
     llm = actions.add_parser(
         "llm",
-        help="put before a model's API",
+        help="in front of a model's API",
         description=LLM,
     )
     http = actions.add_parser(
         "http",
-        help="put before an MCP server behind a URL",
+        help="in front of an MCP server behind a URL",
         description=HTTP,
     )
-    http.add_argument("words", nargs=1, type=name_of, metavar="NAME", help="what the server is called here")
+    http.add_argument("words", nargs=1, type=name_of, metavar="NAME", help="a name for the server")
     llm.epilog = "For example: tui-host tap llm --upstream https://api.deepseek.com/v1"
     http.epilog = "For example: tui-host tap http docs --upstream https://docs.example/mcp"
     for relay, upstream, port in ((llm, "https://api.deepseek.com/v1", 8321), (http, "https://docs.example/mcp", 8322)):
@@ -138,20 +140,10 @@ def add_tap(add: AddParser) -> None:
 
 
 def _relay_options(relay: argparse.ArgumentParser, upstream: str, port: int) -> Sequence[argparse.Action]:
-    """The options of what listens, each with a value.
-
-    Args:
-        relay: Gets them.
-        upstream: One that may be named.
-        port: The one that is taken where none is named.
-    """
+    """Add the options of a listening relay, each with a value; `upstream` and `port` appear in the help."""
     return [
-        relay.add_argument(
-            "--upstream", required=True, metavar="URL", help=f"what it stands before, such as {upstream}"
-        ),
-        relay.add_argument(
-            "--port", type=port_of, metavar="N", help=f"where it listens on this machine; 0 for any ({port})"
-        ),
+        relay.add_argument("--upstream", required=True, metavar="URL", help=f"the URL to relay to, such as {upstream}"),
+        relay.add_argument("--port", type=port_of, metavar="N", help=f"the port to listen on, 0 for any ({port})"),
         relay.add_argument(
             "--ca-file", type=path_of, metavar="FILE", help="certificates to trust instead of the system's"
         ),
@@ -160,14 +152,14 @@ def _relay_options(relay: argparse.ArgumentParser, upstream: str, port: int) -> 
             action="append",
             type=origin_of,
             metavar="ORIGIN",
-            help="take requests with this Origin; repeatable",
+            help="accept requests with this Origin; repeatable",
         ),
         relay.add_argument(
             "--allow-host",
             action="append",
             type=host_of,
             metavar="NAME",
-            help="take requests that call this machine so, such as host.docker.internal; repeatable",
+            help="accept requests to this host name, such as host.docker.internal; repeatable",
         ),
     ]
 
@@ -179,28 +171,30 @@ def _add_install(add: AddParser) -> None:
         (
             "install",
             "write stdio taps into a host's configuration",
-            "Write stdio taps before the commands of a host's servers.",
+            "Write stdio taps in front of the commands of a host's servers.",
         ),
         (
             "uninstall",
-            "take them out again",
-            "Take the taps out of a host's configuration again, to the byte where nobody edited it.",
+            "remove the taps again",
+            "Remove the taps from a host's configuration; a file not edited since is restored to the byte.",
         ),
     ):
         action = add(
             name,
             help=words,
-            description=f"{long}\nShows the difference, asks, and keeps the file as it was beside it.\n"
+            description=f"{long}\nShows the difference, asks, and keeps a copy of the old file beside it.\n"
             f"Hosts: {', '.join(host.name for host in HOSTS)}.",
         )
         action.usage = f"tui-host tap {name} [--file FILE] [--dry-run] [--yes] [--json] HOST [SERVER ...]"
         common(action)
         action.add_argument(
-            "words", nargs="+", type=name_of, metavar="HOST", help="one of these hosts, then, if not all, its servers"
+            "words", nargs="+", type=name_of, metavar="HOST", help="one of these hosts, then its servers, if not all"
         )
-        action.add_argument("--file", type=path_of, metavar="FILE", help="the host's file, if it is another one")
+        action.add_argument(
+            "--file", type=path_of, metavar="FILE", help="the host's configuration file, if not the usual one"
+        )
         action.add_argument("--dry-run", action="store_true", help="only show the difference")
-        action.add_argument("--yes", action="store_true", help="write it without a question")
+        action.add_argument("--yes", action="store_true", help="write without asking")
         json_too(action)
 
 
@@ -209,5 +203,5 @@ def _log(parser: argparse.ArgumentParser) -> None:
         "--log",
         type=name_of,
         metavar="FILE",
-        help="write each record there too, as a JSON line; - tells each message in a line on standard error",
+        help="also write each record to FILE as a JSON line; - prints one line per message on standard error",
     )

@@ -1,4 +1,4 @@
-"""`tap install` and `tap uninstall`: taps in another host's configuration; the difference first, then the question."""
+"""`tap install` and `tap uninstall`: write taps into another host's configuration, after showing the difference and asking."""
 
 from __future__ import annotations
 
@@ -31,22 +31,20 @@ from tui_host.tap.installation import Change, Left, Outcome, differences, instal
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
 
-_HAS_CHANGED = "has changed since taps were put in: they alone are taken out, and what else is in it stays as it is now"
+_HAS_CHANGED = "has changed since taps were written: only the taps are removed, and all other changes stay"
 _KEY = re.compile(r"[\w-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """What is to become of one file.
+    """The planned change of a file.
 
     Attributes:
-        file: As it is.
-        data: As it is to be.
-        restored: Where that comes from, if a copy says what the file was.
-        has_changed: It is not what it was when taps were put in.
-        changes: In words.
-        left: What was asked for and is not changed.
-        names: All servers in it.
+        data: The new content.
+        restored: The copy that the new content comes from, if any.
+        has_changed: The file was edited since taps were written.
+        left: Requested servers that are not changed.
+        names: All servers in the file.
     """
 
     file: HostFile
@@ -59,15 +57,10 @@ class _Plan:
 
 
 def tap_install(arguments: Arguments, environment: Mapping[str, str], agreed: Callable[[], bool] | None = None) -> int:
-    """Write taps into a host's configuration, or take them out; returns the exit code.
-
-    Args:
-        arguments: What was typed: the host, then servers.
-        environment: The process's.
-        agreed: Asks the person; without it the terminal is asked.
+    """Write taps into a host's configuration, or remove them; returns the exit code. `agreed` asks the user, else the terminal.
 
     Raises:
-        SettingsError: The host, a server or a file is not there, or a file cannot be read or written.
+        SettingsError: The host, a server or a file does not exist, or a file cannot be read or written.
     """
     host, names = known_host(arguments.words[0]), arguments.words[1:]
     is_install = arguments.action == "install"
@@ -85,7 +78,7 @@ def tap_install(arguments: Arguments, environment: Mapping[str, str], agreed: Ca
     if not changed:
         _tell_unchanged(plans, host)
     elif is_asked and not (agreed or _asked)():
-        diagnostics.tell("nothing has been written")
+        diagnostics.tell("nothing was written")
         code = diagnostics.REFUSED
     elif not arguments.dry_run:
         copies = {plan.file.path: _write(plan, is_install=is_install) for plan in changed}
@@ -96,15 +89,17 @@ def tap_install(arguments: Arguments, environment: Mapping[str, str], agreed: Ca
 
 
 def _to_json(plan: _Plan, copies: Mapping[Path, Path | None]) -> dict[str, JSON]:
-    """What was to become of a file, and whether it did; without secrets, as it is shown."""
+    """Return a file's planned change, and whether it was written; secrets masked as on screen."""
     copy = copies.get(plan.file.path)
     return {
         "path": str(plan.file.path),
         "changes": [
-            {"server": _place(each.place), "before": list(hide(each.before)), "after": list(hide(each.after))}
-            for each in plan.changes
+            {"server": _place(entry.place), "before": list(hide(entry.before)), "after": list(hide(entry.after))}
+            for entry in plan.changes
         ],
-        "left": [{"server": _place(each.place), "why": "behind a URL" if each.url else each.why} for each in plan.left],
+        "left": [
+            {"server": _place(entry.place), "why": "behind a URL" if entry.url else entry.why} for entry in plan.left
+        ],
         "written": plan.file.path in copies,
         "copy": None if copy is None else str(copy),
     }
@@ -113,43 +108,41 @@ def _to_json(plan: _Plan, copies: Mapping[Path, Path | None]) -> dict[str, JSON]
 def _tell_unchanged(plans: Sequence[_Plan], host: KnownHost) -> None:
     paths = ", ".join(shown_path(plan.file.path) for plan in plans)
     has_servers = any(plan.names for plan in plans)
-    diagnostics.tell(f"nothing to change in {paths}" if has_servers else f"no server of {host.title} stands in {paths}")
+    diagnostics.tell(f"nothing to change in {paths}" if has_servers else f"no server of {host.title} found in {paths}")
 
 
 def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) -> list[Path]:
     if typed is not None:
         return [whole(typed, "--file")]
     places = files_of(host, environment)
-    found = [path for path in places if path.is_file()]
-    own = [path.resolve() for path in found]
+    existing = [path for path in places if path.is_file()]
+    own = [path.resolve() for path in existing]
     shared = [name for name in host.project_files if Path(name).is_file() and Path(name).resolve() not in own]
     if shared:
-        diagnostics.tell(f"{', '.join(shared)} of this folder is left alone, others may share it (--file {shared[0]})")
-    if not found:
+        diagnostics.tell(
+            f"{', '.join(shared)} in this folder is left alone, because others may share it (choose it with --file {shared[0]})"
+        )
+    if not existing:
         looked = ", ".join(map(shown_path, places))
-        raise SettingsError(f"no configuration of {host.title} is there", looked, "name it with --file FILE")
-    return found
+        raise SettingsError(f"no configuration of {host.title} found", looked, "give its file with --file FILE")
+    return existing
 
 
 def _program(arguments: Arguments, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """What a host starts: the data goes where this command's own would, for a host has not this shell's environment.
+    """Return the command for a host to start. Names the data folder, since the host does not have this shell's environment.
 
-    Named even where it is the usual place: what a snap or a Flatpak starts has a data folder of its own.
+    The usual folder is named too: programs started by a snap or a Flatpak have a data folder of their own.
     """
     own = own_command(Path(sys.argv[0]), Path(sys.executable))
     if "archive-v0" in own[0]:
-        diagnostics.tell(f"{own[0]} is in uv's cache and may vanish: better «uv tool install tui-host» first")
+        diagnostics.tell(f"{own[0]} is in uv's cache and may vanish: run «uv tool install tui-host» first")
     return (*own, "tap", "stdio", "--data-dir", str(data_dir(arguments.data_dir, environment)))
 
 
 def own_command(started: Path, interpreter: Path) -> tuple[str, ...]:
-    """This program for one that knows neither this folder nor this PATH.
+    """Return this program's command for a host without this folder or this PATH, from `sys.argv[0]` and the interpreter.
 
-    Links stay links: what a package manager points at the newest version is to be followed then.
-
-    Args:
-        started: What was started, as Python has it.
-        interpreter: What runs it.
+    Links are kept: a package manager's link follows its newest version.
     """
     for script in (started, interpreter.with_name("tui-host")):
         if script.name == "tui-host" and os.access(script, os.X_OK):
@@ -163,7 +156,7 @@ def _installed(file: HostFile, host: KnownHost, names: Sequence[str], program: S
 
 
 def _uninstalled(file: HostFile, host: KnownHost, names: Sequence[str]) -> _Plan:
-    """As it was where nobody has changed it since; else what is there now, without our words."""
+    """Plan to restore an unedited file, or to remove the taps from an edited one."""
     servers = _servers(file, file.text, host)
     before = files.restored(file)
     if before is None or names:
@@ -198,10 +191,10 @@ def _servers(file: HostFile, text: str, host: KnownHost) -> tuple[Entry, ...]:
 
 
 def _check_names(names: Sequence[str], plans: Sequence[_Plan], host: KnownHost) -> None:
-    known = sorted({name for plan in plans for name in plan.names})
+    configured = sorted({name for plan in plans for name in plan.names})
     for name in names:
-        if name not in known:
-            raise SettingsError(f"{host.title} has no server {name}", "SERVER", nearest(name, known))
+        if name not in configured:
+            raise SettingsError(f"{host.title} has no server {name}", "SERVER", nearest(name, configured))
 
 
 def _show(plan: _Plan, show: Callable[[str], None] | None) -> None:
@@ -230,69 +223,74 @@ def _place(keys: Sequence[str]) -> str:
 
 
 def _tell_left(plans: Sequence[_Plan], *, is_told: bool) -> bool:
-    """Say what stays as it is, and why; returns whether that is all that was asked for."""
+    """Say which servers are left unchanged, and why; returns whether nothing else was requested."""
     from tui_host.tap.http.mcp_tap import PORT
 
-    left = [each for plan in plans for each in plan.left]
-    behind = [each for each in left if each.url]
-    for each in left if is_told else ():
-        if not each.url:
-            diagnostics.tell(f"{_place(each.place)} is left as it is: {each.why}")
+    left = [server_left for plan in plans for server_left in plan.left]
+    behind = [server_left for server_left in left if server_left.url]
+    for server_left in left if is_told else ():
+        if not server_left.url:
+            diagnostics.tell(f"{_place(server_left.place)} is left unchanged: {server_left.why}")
             continue
-        whole, mark, _ = each.url.partition("?")
+        whole, mark, _ = server_left.url.partition("?")
         (url,) = hide([whole])
-        words = ("tui-host", "tap", "http", each.place[-1], "--upstream", url, "--port", str(PORT + behind.index(each)))
-        query = "; what stands in it from the ? on stays" if mark else ""
-        diagnostics.tell(
-            f"{_place(each.place)} is left as it is: a server behind a URL needs a relay that runs."
-            f" Start {shlex.join(words)}, and put the URL that it prints in place of this one{query}"
+        words = (
+            "tui-host",
+            "tap",
+            "http",
+            server_left.place[-1],
+            "--upstream",
+            url,
+            "--port",
+            str(PORT + behind.index(server_left)),
         )
-    return all(each.is_done for each in left)
+        query = "; keep the part from the ? on" if mark else ""
+        diagnostics.tell(
+            f"{_place(server_left.place)} is left unchanged: a server behind a URL needs a running relay."
+            f" Start {shlex.join(words)}, and replace this URL by the printed one{query}"
+        )
+    return all(server_left.is_done for server_left in left)
 
 
 def _asked() -> bool:
     """Ask on the terminal.
 
     Raises:
-        SettingsError: Nobody sits there.
+        SettingsError: There is no terminal.
     """
     import termios
 
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
-        raise SettingsError("nobody can be asked, nothing has been written", "tap", "add --yes to write it")
-    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before the question does not answer it
+        raise SettingsError("nobody can be asked, so nothing was written", "tap", "add --yes to write without asking")
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # keys typed before the question are no answer
     diagnostics.write("Write this? y yes, n no: ")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _write(plan: _Plan, *, is_install: bool) -> Path | None:
-    """Write a file; returns where it is kept as it was, None where it is again what it was."""
+    """Write a file; returns the path of the copy of its old content, None if the file was restored."""
     path = shown_path(plan.file.path)
     if plan.restored is not None:
         files.put_back(plan.file, plan.restored)
-        diagnostics.tell(f"{path} is again what it was, to the byte")
+        diagnostics.tell(f"{path} is restored to the byte")
         return None
     replace = files.replace_with_tapped if is_install else files.replace_with_untapped
     copy = replace(plan.file, plan.data, datetime.now(UTC))
     if is_install and FLATPAKS in str(plan.file.path):
-        told = "«uv tool install --managed-python tui-host» makes one that does"
-        diagnostics.tell(
-            f"{path} is a Flatpak's, which has a /usr of its own: tui-host must start in there too; {told}"
-        )
+        advice = "«uv tool install --managed-python tui-host» makes that possible"
+        diagnostics.tell(f"{path} belongs to a Flatpak with its own /usr, where tui-host must start too; {advice}")
     how = "is written" if is_install or not plan.has_changed else _HAS_CHANGED
-    diagnostics.tell(f"{path} {how}; as it was it is kept as {shown_path(copy)}")
+    diagnostics.tell(f"{path} {how}; the old file is kept as {shown_path(copy)}")
     if not is_install:
         kept = ", ".join(map(shown_path, files.copies(plan.file.path)))
-        diagnostics.tell(
-            f"these copies stay, with all keys that stood in the file: {kept}; remove what you do not need"
-        )
+        diagnostics.tell(f"these copies stay, with all keys of the file: {kept}; delete those you do not need")
     return copy
 
 
 def _tell_next(host: KnownHost, typed: Path | None, *, is_install: bool) -> None:
-    diagnostics.tell(f"start {host.title}, or its servers, again: they are read at the start")
+    diagnostics.tell(f"restart {host.title} or its servers to apply the change")
     if is_install:
         if host.note:
             diagnostics.tell(f"{host.title}: {host.note}")
         back = shlex.join(("tui-host", "tap", "uninstall", host.name, *(("--file", str(typed)) if typed else ())))
-        diagnostics.tell(f"what passes is under f5 in tui-host; «{visible(back)}» takes it out again")
+        diagnostics.tell(f"recordings are under f5 in tui-host; remove the tap with «{visible(back)}»")

@@ -1,4 +1,4 @@
-"""The line that a person gets of one thing that passed a tap: its columns, and what stands in them."""
+"""The columns of a line in `--log -`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import datetime
 from tui_host.capture.record import Direction, Record
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import line, visible
-from tui_host.cli.cells import clipped, padded
+from tui_host.cli.columns import clipped, padded
 
 ERROR = "ERROR"
-"""Stands in every line that tells of something that went wrong, and in capitals nowhere else but in what is foreign."""
+"""Marks every line about a failure; our own text uses it in capitals nowhere else."""
 SAID = 80
-"""Cells of what was said, and of a call with its arguments."""
+"""Cells for quoted text, and for a call with its arguments."""
 _PEER, _REF, _SIZE, _TIME = 8, 4, 5, 7
 _LONGEST_PEER, _LONGEST_REF = 20, 8
 _WORDS = 1000
@@ -22,16 +22,14 @@ _ARROWS: dict[Direction | None, str] = {"out": "-->", "in": "<--", None: " * "}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line.
+    """A line of the log.
 
     Attributes:
-        time_ns: When, on the wall clock.
-        peer: The provider's or server's name.
-        direction: `out` from the host, None for what is no message.
-        ref: What leads from an answer to its question: the exchange's number, or the frame's id.
-        size: Bytes; None where nothing has a size.
-        took_ns: How long an answer took; None for what is none.
-        words: What it is, foreign text too.
+        direction: `out` from the host, None if not a message.
+        ref: Links an answer to its request: the exchange's number, or the frame's id.
+        size: Bytes; None without a size.
+        took_ns: Duration of an answer, else None.
+        words: The description, not yet made safe.
     """
 
     time_ns: int
@@ -44,7 +42,7 @@ class Line:
 
     @property
     def text(self) -> str:
-        """The line, with nothing in it that a terminal would obey."""
+        """The formatted line, safe for a terminal."""
         moment = datetime.fromtimestamp(self.time_ns / 1_000_000_000).astimezone()
         size = "" if self.size is None else short_size(self.size)
         took = "" if self.took_ns is None else short_time(self.took_ns / 1_000_000)
@@ -61,11 +59,11 @@ class Line:
 
 
 def begun(record: Record) -> Line:
-    """The line of a record, without words."""
+    """Return a record's line without words."""
     draft = record.draft
     return Line(time_ns=record.time_ns, peer=draft.peer, direction=draft.direction, size=len(draft.data), words="")
 
 
 def short(text: str, most: int = SAID) -> str:
-    """The beginning of a foreign text in one line, in at most so many cells."""
+    """Return the beginning of a foreign text on one line, at most `most` cells."""
     return clipped(visible(" ".join(text[: 4 * most].split()), newlines=False), most)

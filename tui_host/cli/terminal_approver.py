@@ -1,4 +1,4 @@
-"""How the person is asked on a terminal without the app."""
+"""Asks for approval on a terminal, without the app."""
 
 from __future__ import annotations
 
@@ -13,30 +13,27 @@ from tui_host.capture.visible import line, tool_name, visible
 from tui_host.chat.call_arguments import pretty, read_arguments
 from tui_host.chat.policy import CallRequest, Question
 from tui_host.cli import diagnostics
+from tui_host.servers.catalog import claims_of
 
 DESCRIPTION = 600
-"""Characters of a server's description that are shown."""
+"""Most characters of a server's description to show."""
 
 
 def can_ask() -> bool:
-    """Whether somebody sits there: standard input and standard error are terminals."""
+    """Whether standard input and standard error are terminals."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 class TerminalApprover:
-    """Asks on standard error and reads standard input; only made where both are terminals.
-
-    Args:
-        redacted: Takes secrets out of what is shown.
-    """
+    """Asks on standard error and reads standard input; both must be terminals. `redacted` removes secrets from displayed text."""
 
     def __init__(self, redacted: Callable[[str], str]) -> None:
         self._redacted = redacted
 
     async def decide(self, questions: Sequence[Question]) -> None:
-        """One question after the other; the end of the input leaves what is open undecided."""
+        """Ask the questions in turn; the end of the input leaves open questions undecided."""
         for number, question in enumerate(questions, start=1):
-            # What was typed before the question stood there does not answer it.
+            # Keys typed before the question are no answer.
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             self._show(question.request, f"({number} of {len(questions)})" if len(questions) > 1 else "")
             while question.open:
@@ -54,20 +51,19 @@ class TerminalApprover:
         if request.changed:
             lines.append(f"  changed since it was last approved: {visible(request.changed, newlines=False)}")
         if tool.description:
-            lines.append(f"  the server says: {line(self._redacted(tool.description), DESCRIPTION)}")
-        if tool.annotations:
-            claims = ", ".join(f"{name}={value}" for name, value in tool.annotations)
-            lines.append(f"  the server claims: {line(self._redacted(claims), DESCRIPTION)}")
+            lines.append(f"  described by the server: {line(self._redacted(tool.description), DESCRIPTION)}")
+        if claims := claims_of(tool):
+            lines.append(f"  server claims: {claims}")
         diagnostics.write("\n".join(lines) + "\n")
 
     @staticmethod
     async def _read() -> str | None:
-        """One line from the terminal, None at the end of the input. No thread: a signal must be able to end the wait."""
-        diagnostics.write("  y once, n no, n REASON no because: ")
+        """Return a line from the terminal, None at the end of the input. Uses no thread, so a signal can end the wait."""
+        diagnostics.write("  y approve once, n reject, n REASON reject with a reason: ")
         try:
             await anyio.wait_readable(sys.stdin.fileno())
         except anyio.get_cancelled_exc_class():
-            diagnostics.write("\n")  # what is written next, by whomever, begins a line
+            diagnostics.write("\n")  # let the next message begin a line
             raise
         data = os.read(sys.stdin.fileno(), 1 << 16)
         return data.decode(errors="replace") if data else None

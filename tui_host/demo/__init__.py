@@ -1,1 +1,1 @@
-"""Peers to try the program with: a model that follows rules, and three small MCP servers; nothing imports their inside."""
+"""Peers to try the program with: a model following rules, and three small MCP servers; no module imports their inside."""

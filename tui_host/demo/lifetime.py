@@ -1,4 +1,4 @@
-"""When a demo program ends: on a signal, or when whoever started it is gone."""
+"""The end of a demo program: on a signal, or when its parent is gone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import anyio.abc
 
 
 async def wait_for_signal(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-    """Cancels `scope` at the first SIGTERM or SIGINT, so that the program can end with 0."""
+    """Cancel `scope` at the first SIGTERM or SIGINT, so the program can end with 0."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
         async for _ in signals:
@@ -19,7 +19,7 @@ async def wait_for_signal(scope: anyio.CancelScope, *, task_status: anyio.abc.Ta
 
 
 async def wait_for_end_of_stdin(scope: anyio.CancelScope) -> None:
-    """Cancels `scope` when standard input reaches its end.
+    """Cancel `scope` at the end of standard input.
 
     The starter keeps the other end of the pipe: the kernel closes it however the starter dies, by SIGKILL too.
     What comes on it is read and dropped.

@@ -1,1 +1,1 @@
-"""guard."""
+"""What outlives a crash: child processes, and the state of the terminal."""

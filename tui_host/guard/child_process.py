@@ -1,6 +1,6 @@
-"""A child process in a group of its own: started, watched, ended. What differs by platform about processes stands here.
+"""Child processes in groups of their own: start, watch, end. All platform differences about processes belong here.
 
-Groups and signals are those of Linux and macOS; a native Windows port would put its job objects here.
+Groups and signals are those of Linux and macOS; a native Windows port would put job objects here.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import anyio
 from tui_host.errors import ServerError
 
 _STEP = 0.02
-"""Seconds between two looks at a process that is about to end, where the system does not tell: a wait for it would also wait for its pipes."""
+"""Seconds between two polls of an ending process, where the system cannot notify us; waiting would also wait for its pipes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to start.
+    """A program to start.
 
     Attributes:
-        argv: The program and its arguments; never through a shell.
-        environment: The whole environment that it gets.
-        cwd: Its working directory, None for ours.
+        argv: Program and arguments; never through a shell.
+        environment: The complete environment.
+        cwd: Working directory, None for ours.
     """
 
     argv: tuple[str, ...] = field(repr=False)
@@ -37,10 +37,10 @@ class Command:
 
 
 class Process:
-    """A running child, leader of its own process group and session, with three pipes.
+    """A running child with three pipes, leader of its own process group and session.
 
     Attributes:
-        pid: Its process id, which is also its group's.
+        pid: Process id and group id.
     """
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
@@ -50,10 +50,10 @@ class Process:
 
     @classmethod
     def start(cls, command: Command) -> Process:
-        """Start a program; blocks for the few milliseconds that this takes.
+        """Start a program; blocks for a few milliseconds.
 
         Raises:
-            ServerError: It cannot be started; says what was sought, and where.
+            ServerError: The program cannot be started; says what was looked for, and where.
         """
         program = command.argv[0]
         try:
@@ -73,46 +73,46 @@ class Process:
 
     @property
     def stdin(self) -> IO[bytes]:
-        """Our end of its standard input."""
+        """Our end of the child's standard input."""
         return _pipe(self._popen.stdin)
 
     @property
     def stdout(self) -> IO[bytes]:
-        """Our end of its standard output."""
+        """Our end of the child's standard output."""
         return _pipe(self._popen.stdout)
 
     @property
     def stderr(self) -> IO[bytes]:
-        """Our end of its standard error."""
+        """Our end of the child's standard error."""
         return _pipe(self._popen.stderr)
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, negative for a signal's number; None while it runs. Asks the system, does not block."""
+        """The exit code, negative for a signal's number; None while running. Does not block."""
         return self._popen.poll()
 
     async def wait(self, seconds: float, *, step: float = _STEP) -> bool:
-        """Wait until it has ended, whoever still holds its pipes; whether it has within this time."""
+        """Wait at most `seconds` for the end, even if somebody holds the pipes; returns whether the process has ended."""
         with anyio.move_on_after(seconds):
-            if self.exit_code is None:  # else the number may be another's by now
+            if self.exit_code is None:  # else the pid may have been reused
                 await _readable_at_its_end(self.pid)
             while self.exit_code is None:
                 await anyio.sleep(step)
         return self.exit_code is not None
 
     def signal_group(self, number: signal.Signals) -> None:
-        """Send a signal to it and to all that it started and left in its group; nothing once it was ended."""
+        """Send a signal to the process group; does nothing after `kill`."""
         if self._over:
-            return  # the number may be another's by now
+            return  # the pid may have been reused
         try:
             os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):
             return  # nobody is left (macOS says EPERM for a group of zombies)
 
     async def end(self, *, patience: float) -> None:
-        """Let it end by itself for so many seconds, then SIGTERM and as long again, then SIGKILL; the whole group at last.
+        """Wait `patience` seconds, send SIGTERM, wait again, send SIGKILL; finally kill the whole group.
 
-        Takes at most twice the patience and half a second.
+        Takes at most twice the patience plus half a second.
         """
         if not await self.wait(patience):
             self.signal_group(signal.SIGTERM)
@@ -122,14 +122,14 @@ class Process:
         self.kill()  # descendants that outlived an orderly end
 
     def kill(self) -> None:
-        """End it and its group at once, without waiting for anything."""
+        """Kill the process and its group at once."""
         self.signal_group(signal.SIGKILL)
         self._over = True
         self._popen.poll()
 
 
 async def _readable_at_its_end(pid: int) -> None:
-    """Wait for the end of a child without looking again and again, where the system can tell of it; else return at once."""
+    """Wait for a child's end without polling, if the system can notify us; else return at once."""
     try:
         descriptor = os.pidfd_open(pid)
     except (AttributeError, OSError):  # macOS has none, nor an old Linux; or it was waited for already
@@ -141,7 +141,7 @@ async def _readable_at_its_end(pid: int) -> None:
 
 
 def ending(exit_code: int) -> str:
-    """In words how a process ended: `exited (3)`, `ended by SIGKILL`."""
+    """Describe how a process ended: `exited (3)`, `ended by SIGKILL`."""
     if exit_code >= 0:
         return f"exited ({exit_code})"
     try:
@@ -158,14 +158,14 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 def _not_started(error: OSError | ValueError, program: str, command: Command) -> ServerError:
     if isinstance(error, ValueError):
-        return ServerError(f"{program!r} cannot be started: {error}", remedy="look for a NUL character in it")
+        return ServerError(f"{program!r} cannot be started: {error}", remedy="remove the NUL character")
     if command.cwd is not None and not command.cwd.is_dir():
         return ServerError(f"the working directory {command.cwd} does not exist", remedy="correct cwd")
     if isinstance(error, FileNotFoundError):
         if "/" in program:
             return ServerError(f"{program} does not exist", remedy="correct the command")
         path = command.environment.get("PATH", "")
-        return ServerError(f"{program} was not found on PATH ({path})", remedy="install it, or write its whole path")
+        return ServerError(f"{program} was not found on PATH ({path})", remedy="install it, or write its full path")
     if isinstance(error, PermissionError):
         return ServerError(f"{program} may not be executed", remedy="check its permissions")
     return ServerError(f"{program} cannot be started: {error.strerror or error}", remedy="correct the command")

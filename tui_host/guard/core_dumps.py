@@ -1,10 +1,10 @@
-"""No crash writes our memory to a disk: secrets and whole conversations are in it (SEC-12)."""
+"""Disables core dumps: memory holds secrets and whole conversations."""
 
 from __future__ import annotations
 
 
 def leave_no_core() -> None:
-    """From now on, for this process and what it starts."""
+    """Disable core dumps for this process and its children."""
     try:
         import resource
     except ImportError:  # a platform without such limits

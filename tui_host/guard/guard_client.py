@@ -1,4 +1,4 @@
-"""The guard: one small process that outlives a killed host just long enough to end its children and put back its terminal."""
+"""Starts and informs the guard, a small process that ends our children and restores the terminal after a crash."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tui_host.guard import watchdog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """A terminal, and how it was found.
+    """A terminal, with its original state.
 
     Attributes:
-        descriptor: Of the terminal, open for writing as long as the program runs.
-        attributes: Its line discipline, as `watchdog.put_back` takes it.
-        reset: What undoes the modes that the program sets.
+        descriptor: Open for writing as long as the program runs.
+        attributes: The line discipline, as JSON for `watchdog.put_back`.
+        reset: Escape sequences that undo the program's modes.
     """
 
     descriptor: int
@@ -30,15 +30,15 @@ class Terminal:
 
 
 class Guard:
-    """Knows which process groups are ours, and whether we draw. Started with the first of these, gone after `bye`.
+    """Tracks our process groups, and whether we draw. Started with the first of these, gone after `bye`.
 
-    All methods return at once; a guard that somebody killed is started again.
+    All methods return at once; a killed guard is started again.
 
     Args:
-        terminal: What to put back if the program is killed while it draws; None for a program that does not.
+        terminal: The terminal to restore if the program is killed while drawing; None for a program that does not draw.
 
     Attributes:
-        terminal: The same.
+        terminal: As given.
     """
 
     def __init__(self, terminal: Terminal | None = None) -> None:
@@ -51,46 +51,46 @@ class Guard:
 
     @property
     def pid(self) -> int | None:
-        """The guard's process id, None while it does not run."""
+        """The guard's process id, None while not running."""
         return None if self._process is None else self._process.pid
 
     def add(self, pgid: int) -> None:
-        """A child was started as the leader of this group. Call it right after the start."""
+        """Track a child's process group. Call right after the start."""
         self._leaving.discard(pgid)
         self._groups.add(pgid)
         self._tell(f"+{pgid}\n")
 
     def remove(self, pgid: int) -> None:
-        """The group's leader has ended and was waited for. The group is forgotten as soon as nobody is left in it."""
+        """Release a group whose leader has ended and was waited for. Forgotten once the group is empty."""
         if pgid in self._groups:
             self._leaving.add(pgid)
         for group in tuple(self._leaving):
-            if not _is_alive(group):  # until then its number belongs to nobody else
+            if not _is_alive(group):  # until then, the number cannot be reused
                 self._leaving.discard(group)
                 self._groups.discard(group)
                 self._tell(f"-{group}\n")
 
     def draw(self) -> None:
-        """The program has the terminal from now on."""
+        """Note that the program draws on the terminal from now on."""
         with self._turn:
             self._is_drawing = self.terminal is not None
             self._tell("t+\n")
 
     def leave(self) -> None:
-        """The terminal is somebody else's from now on: nothing is put back."""
+        """Note that the terminal belongs to another program from now on, and is not restored."""
         with self._turn:
             self._is_drawing = False
             if self._process is not None:
                 self._tell("t-\n")
 
     def bye(self) -> None:
-        """The program ends in order. Groups that are left are ended by the guard, which is then gone itself."""
+        """End in order. The guard ends remaining groups and exits."""
         for group in tuple(self._leaving):
             self.remove(group)
         process, self._process = self._process, None
         if process is None:
             return
-        with suppress(OSError):  # it was killed: nobody can be told
+        with suppress(OSError):  # the guard was killed
             _stdin(process).write(b"bye\n")
         with suppress(OSError):  # the same
             _stdin(process).close()
@@ -105,7 +105,7 @@ class Guard:
     def _tell(self, line: str) -> None:
         with self._turn:
             if self._process is not None and self._process.poll() is None:
-                with suppress(OSError):  # it was killed: begun anew, below
+                with suppress(OSError):  # the guard was killed, and is restarted below
                     _stdin(self._process).write(line.encode())
                     return
             self._start()
@@ -128,9 +128,9 @@ class Guard:
             cwd="/",
             env={},
         )
-        known = [f"+{group}" for group in sorted(self._groups)] + ["t+"] * self._is_drawing
-        with suppress(OSError):  # killed at once: begun anew with the next word
-            _stdin(self._process).write("".join(f"{line}\n" for line in known).encode())
+        lines = [f"+{group}" for group in sorted(self._groups)] + ["t+"] * self._is_drawing
+        with suppress(OSError):  # killed at once, and restarted with the next message
+            _stdin(self._process).write("".join(f"{line}\n" for line in lines).encode())
 
 
 def _stdin(process: subprocess.Popen[bytes]) -> IO[bytes]:

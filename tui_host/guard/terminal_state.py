@@ -1,4 +1,4 @@
-"""The terminal under the app: how it was found, and how it is put back from outside of Textual."""
+"""Saves the terminal's state before the app draws, and restores the state without Textual."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tui_host.guard.guard_client import Guard, Terminal
 from tui_host.guard.watchdog import put_back
 
 PATIENCE = 1.0
-"""Seconds that a terminal may take to read what puts it back, before the program ends without that."""
+"""Longest wait for a terminal to accept its reset, before the program ends anyway."""
 RESET = b"\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
-"""Undoes every mode that Textual's driver sets, in its order."""
+"""Undoes every mode set by Textual's driver, in order."""
 
 
 def found_terminal() -> Terminal:
-    """The terminal on which Textual is going to draw, as it is now."""
+    """Return the terminal for Textual to draw on, with its present state."""
     attributes: Sequence[int | Sequence[int | bytes]] = termios.tcgetattr(2)
     numbers = [
         part if isinstance(part, int) else [key if isinstance(key, int) else key[0] for key in part]
@@ -28,7 +28,7 @@ def found_terminal() -> Terminal:
 
 
 def restore(guard: Guard) -> None:
-    """Put a guard's terminal back, as far as it takes anything in, from outside of the event loop and of Textual's writer."""
+    """Restore a guard's terminal, as far as it accepts output, outside of the event loop and Textual's writer."""
     terminal = guard.terminal
     if terminal is None:
         return
@@ -40,9 +40,9 @@ def restore(guard: Guard) -> None:
 
 
 def given_back(guard: Guard) -> None:
-    """The terminal is as it was found, or another program's by now: nobody puts it back once more.
+    """Note that the terminal is restored, or belongs to another program by now, to prevent a second reset.
 
-    A shell that asked for a keyboard protocol of its own would lose it by a second time.
+    A shell that uses a keyboard protocol of its own would lose it by a second reset.
     """
     guard.leave()
     guard.terminal = None

@@ -1,8 +1,8 @@
-"""The guard's own program: when the host is gone, however it went, it ends the process groups that are left.
+"""The guard's program: when the host is gone, however it ended, end the remaining process groups.
 
-It also puts back the terminal on which a killed host was drawing. Run as a file by a Python without site packages, so that
-it costs 10 MB and 50 ms: it imports nothing of ours. Lines on standard input: `+PGID`, `-PGID`; `t+` and `t-` while the host
-draws on the terminal and while it does not; `bye` when the host ends in order. Source: threats.md, STD-07 and UIX-03.
+Also restores the terminal of a host killed while drawing. Runs as a file in a Python without site packages, for 10 MB and 50 ms,
+and imports nothing of ours. Standard input has lines: `+PGID`, `-PGID`; `t+` and `t-` while the host draws and while it does
+not; `bye` when the host ends in order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.
 
 
 def read_host(lines: Iterable[str]) -> tuple[set[int], bool]:
-    """The groups that are still there when the lines end, which is when the host has ended; and whether it left its terminal."""
+    """Read lines until the host ends; returns the groups left, and whether the host was drawing."""
     groups: set[int] = set()
     is_drawing = False
     for line in lines:
@@ -35,7 +35,7 @@ def read_host(lines: Iterable[str]) -> tuple[set[int], bool]:
 
 
 def put_back(terminal: int, attributes: str, reset: bytes) -> None:
-    """Give a terminal its line discipline, as JSON of `termios.tcgetattr` with numbers for bytes, and its modes. May block."""
+    """Restore a terminal's line discipline (JSON of `termios.tcgetattr`, with numbers for bytes) and its modes. May block."""
     try:
         termios.tcsetattr(terminal, termios.TCSANOW, json.loads(attributes))
         os.write(terminal, reset)
@@ -44,7 +44,7 @@ def put_back(terminal: int, attributes: str, reset: bytes) -> None:
 
 
 def put_back_aside(terminal: int, attributes: str, reset: bytes) -> None:
-    """The same in a child that lives two seconds at most: a terminal that reads nothing must not keep servers alive."""
+    """Restore the terminal in a child that lives two seconds at most: a terminal that reads nothing must not keep servers alive."""
     if os.fork():
         return
     signal.alarm(int(PATIENCE))
@@ -53,7 +53,7 @@ def put_back_aside(terminal: int, attributes: str, reset: bytes) -> None:
 
 
 def signal_groups(groups: set[int], number: int) -> set[int]:
-    """Send a signal to each group; those that could be reached."""
+    """Send a signal to each group; returns the groups that exist."""
     reached: set[int] = set()
     for group in groups:
         try:
@@ -65,7 +65,7 @@ def signal_groups(groups: set[int], number: int) -> set[int]:
 
 
 def end_groups(groups: set[int]) -> None:
-    """SIGTERM to each group, and after two seconds SIGKILL to those that are left."""
+    """Send SIGTERM to each group, and SIGKILL after two seconds."""
     groups = signal_groups(groups, signal.SIGTERM)
     end = time.monotonic() + PATIENCE
     while groups and time.monotonic() < end:
@@ -75,10 +75,10 @@ def end_groups(groups: set[int]) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Wait for the end of the host, then put back and end what it left.
+    """Wait for the host's end, then restore the terminal and end the remaining groups.
 
     Args:
-        words: Nothing, or a terminal's descriptor, its attributes, and what resets its modes as hexadecimal digits.
+        words: Empty, or a terminal's descriptor, its attributes, and its reset sequence in hexadecimal.
     """
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)

@@ -1,1 +1,1 @@
-"""Owns what outlives a screen: the recorder, the servers, the turns, the demo model's process. Both fronts get one."""
+"""Owns everything that outlives a screen: recorder, servers, turns, the demo model's process. Shared by both fronts."""

@@ -1,4 +1,4 @@
-"""What is left of a mistake of ours: a file without local variables, readable by its owner alone, and one line that names it."""
+"""Writes a crash log without local variables, readable by its owner alone, and names the file in a line."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def write_crash(error: BaseException, folder: Path | None, redact: Callable[[str], str]) -> TuiHostError:
-    """Write where it happened; returns what the person is told. Never raises.
+    """Write a crash log and return the error to show. Never raises.
 
     Args:
-        error: What was raised.
-        folder: Where the file goes; None where nothing is to be kept, or nobody knows yet where: then its place is told.
-        redact: Takes secrets out of its text.
+        error: The exception.
+        folder: Where to write; None to write nothing and name the place in the code instead.
+        redact: Removes secrets from the text.
     """
     fault = innermost(error)
-    what = f"a mistake of tui-host's own ({type(fault).__name__})"
+    what = f"a bug in tui-host ({type(fault).__name__})"
     if folder is None:
         return TuiHostError(what, place_in(fault), "report it")
     path = _free(folder / time.strftime("crash-%Y%m%d-%H%M%S.log"))
@@ -39,13 +39,13 @@ def write_crash(error: BaseException, folder: Path | None, redact: Callable[[str
 
 
 def innermost(error: BaseException) -> BaseException:
-    """The mistake itself, out of the groups that task groups wrap around it."""
+    """Return the actual error inside the exception groups of task groups."""
     parts: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # only a group has them
     return innermost(parts[0]) if parts else error
 
 
 def place_in(error: BaseException) -> str:
-    """File and line of ours that are nearest to where it was raised, empty if there are none."""
+    """Return our file and line nearest to the raise, empty if there is none."""
     package = Path(__file__).resolve().parent.parent
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         file = Path(frame.filename)
@@ -55,19 +55,19 @@ def place_in(error: BaseException) -> str:
 
 
 def _account(error: BaseException, redact: Callable[[str], str]) -> str:
-    """How it came about; without what was said if the secrets in that could not be taken out."""
+    """Return the traceback; without messages if secrets cannot be redacted."""
     try:
         return redact("".join(traceback.format_exception(error)))
-    except Exception:  # noqa: BLE001 - it may be the very mistake that is told here
+    except Exception:  # noqa: BLE001 - the redactor itself may be what failed
         fault = innermost(error)
         return "".join([*traceback.format_tb(fault.__traceback__), type(fault).__name__])
 
 
 def _free(path: Path) -> Path:
-    """The path, or the next one of its kind that nothing has yet."""
+    """Return the path, or a numbered variant that does not exist yet."""
     number = 1
-    found = path
-    while found.exists():
+    free = path
+    while free.exists():
         number += 1
-        found = path.with_stem(f"{path.stem}-{number}")
-    return found
+        free = path.with_stem(f"{path.stem}-{number}")
+    return free

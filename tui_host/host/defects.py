@@ -1,4 +1,4 @@
-"""Mistakes of ours that nobody waits for: in a thread, in a task that was left alone, in a destructor."""
+"""Catches defects that nobody waits for: in a thread, in an abandoned task, in a destructor."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def noticed(noted: Callable[[BaseException, str], None]) -> Generator[None]:
-    """Within the block of a running loop, take what Python would print of mistakes that nobody waits for.
+def catch_defects(noted: Callable[[BaseException, str], None]) -> Generator[None]:
+    """Catch what Python would print about unhandled errors, while the block runs on a running loop.
 
     Args:
-        noted: Called on the loop with the mistake, and the name of the thread that it ended, empty if it was none.
+        noted: Called on the loop with the error, and the name of the thread that it ended, empty for none.
     """
     loop = asyncio.get_running_loop()
 

@@ -1,4 +1,4 @@
-"""The demo model's process: started when it is used, its address read from its first line, ended with the host."""
+"""Runs the demo model's process: started on first use, its address read from the first line, ended with the host."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINE_LIMIT = 1 << 16
 
 
 class DemoModel:
-    """Starts the demo model once, and gives its base URL to all who ask."""
+    """Starts the demo model once, and provides its base URL."""
 
     def __init__(self, recorder: Recorder, environment: Mapping[str, str]) -> None:
         self._recorder = recorder
@@ -38,14 +38,14 @@ class DemoModel:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process runs and can be asked."""
+        """Whether the process runs and can be asked."""
         return self._alive
 
     async def url(self, group: TaskGroup, dialect: str) -> str:
-        """The base URL at which it speaks a dialect; starts the process in `group` if it does not run.
+        """Return the base URL for a dialect; starts the process in `group` if necessary.
 
         Raises:
-            ModelError: It did not start, or does not speak it.
+            ModelError: The process did not start, or does not speak the dialect.
         """
         async with self._lock:
             if not self._alive:
@@ -55,8 +55,8 @@ class DemoModel:
         return self._urls[dialect]
 
     async def _live(self, *, task_status: TaskStatus[Mapping[str, str]]) -> None:
-        """Own the process from start to end. It ends by itself when the pipe to its standard input is closed."""
-        # -P: nothing of our modules' names where we happen to stand is run in their place.
+        """Own the process from start to end. It exits when its standard input is closed."""
+        # -P: a file of the same name in the working directory is not run in place of our module.
         command = [sys.executable, "-P", "-m", "tui_host", "demo-model", "--lifeline"]
         try:
             process = await anyio.open_process(
@@ -87,7 +87,7 @@ class DemoModel:
                 await _end(process)
 
     async def _addresses(self, process: Process) -> Mapping[str, str]:
-        """The base URL of each dialect, as the first line that it prints says; none if it says nothing of the kind."""
+        """Return the base URL of each dialect, from the first line of output; empty if there is no valid line."""
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for
         line = b""
         with anyio.move_on_after(START_SECONDS), suppress(anyio.EndOfStream):
@@ -117,9 +117,9 @@ def _not_started(reason: str = "") -> ModelError:
 
 
 async def _end(process: Process) -> None:
-    """Close its lifeline; what does not go by that is terminated, then killed."""
+    """Close the process's standard input; terminate, then kill a process that stays."""
     if process.stdin is not None:
-        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):  # it has gone already
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):  # the process has gone already
             await process.stdin.aclose()
     for number in (None, signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):  # the same

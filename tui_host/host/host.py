@@ -1,4 +1,4 @@
-"""The host: opens the store, runs the servers and the turns, and ends them all in order."""
+"""The host: opens the store, runs servers and turns, and ends all of them in order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import ModelRef, Provider, Settings
     from tui_host.settings.secrets import Secret
 
-# Imported in a thread once the first frame is painted: each costs more than a key may wait.
+# Imported in a thread after the first frame: each import takes longer than a key press may wait.
 LATE = (
     "anyio",
     "anyio._backends._asyncio",  # its first use would import it on the loop
@@ -54,25 +54,25 @@ CLOSE_SECONDS = 2.0
 def _import(module: str) -> None:
     from tui_host.llm.httpx_import import import_httpx
 
-    import_httpx()  # before any module here can; the first time alone it has something to do
+    import_httpx()  # before any module here imports it; acts only the first time
     importlib.import_module(module)
 
 
 class Host:
-    """One host. Make it, run `serve` in a task, use it once `ready` returns, end it with `stop`.
+    """A host. Create, run `serve` in a task, use once `ready` returns, end with `stop`.
 
-    What it records goes to the configured database, or to another that it is given.
+    Records to the configured database, or to the given one.
 
     Attributes:
-        settings: What is configured.
-        approver: How the person is asked; set by the front, else every question is refused.
+        settings: The configuration.
+        approver: Asks the user; set by the front. Without one, every question is refused.
         recorder: None until `ready`.
-        store: None until `ready`, or where nothing is kept.
+        store: None until `ready`, or if nothing is recorded.
         pool: None until `ready`.
-        fault: Why it could not open, None if it could.
-        notices: What a person should be told, one sentence each.
-        sessions: Those that are open in this process, and how one is opened.
-        reported: What the providers were found to have, by name, as far as they were asked.
+        fault: Why the host failed to open, None if it did not.
+        notices: Messages for the user, one sentence each.
+        sessions: The open sessions.
+        reported: Model lists by provider name, as far as known.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Host:
     # From start to end.
 
     async def serve(self) -> None:
-        """Open everything, run until `stop`, end everything. Never raises: see `fault`."""
+        """Open everything, run until `stop`, end everything. Never raises; see `fault`."""
         try:
             for module in LATE:
                 if self._is_over:
@@ -120,7 +120,7 @@ class Host:
             await self._run()
         except TuiHostError as error:
             self.fault = error
-        except Exception as error:  # noqa: BLE001 - the supervisor of all that runs: what fails unforeseen is told as its state
+        except Exception as error:  # noqa: BLE001 - the supervisor of everything: an unforeseen failure becomes its state
             self.fault = self.mistake(error)
         finally:
             self._ready.set()
@@ -135,19 +135,19 @@ class Host:
         """Return once turns can run.
 
         Raises:
-            TuiHostError: They cannot.
+            TuiHostError: The host failed to open.
         """
         await self._ready.wait()
         if self.fault is not None:
             raise self.fault
 
     def stop(self) -> None:
-        """Let `serve` come to its end."""
+        """Make `serve` return."""
         self._stop.set()
 
     @property
     def _is_over(self) -> bool:
-        """Ended before it has begun, and nothing was said that must be kept: what is not loaded yet need not be."""
+        """Whether the host was stopped before it began, without anything to store: the remaining imports are not needed."""
         return self._stop.is_set() and not any(session.turn or session.draft for session in self.sessions.values())
 
     async def _open(self) -> None:
@@ -196,12 +196,12 @@ class Host:
             self._turns.open(group, self._working)
             await self._stop.wait()
             await self._turns.end()
-            with suppress(TimeoutError):  # then the group's end takes them down
+            with suppress(TimeoutError):  # then the end of the group stops the servers
                 await self.pool.stop_all()
             group.cancel_scope.cancel()
 
     async def _close(self) -> None:
-        """What was recorded comes to the disk even where a failure elsewhere has cancelled the host."""
+        """Write records to the disk, even if a failure elsewhere has cancelled the host."""
         import anyio
 
         self._group = None
@@ -218,11 +218,11 @@ class Host:
                         await self._client.aclose()
 
     async def provider(self, model: ModelRef) -> Provider:
-        """A model's provider; the demo's process is started with its first use, and each of its models is a dialect."""
+        """Return a model's provider. The demo's process starts on first use, and each of its models is a dialect."""
         provider = self.settings.providers.get(model.provider)
         if provider is None:
             raise ModelError(
-                f"there is no provider {model.provider}", remedy="choose a model with f4 or --model, or configure it"
+                f"no provider {model.provider}", remedy="choose a model with f4 or --model, or configure the provider"
             )
         if not provider.embedded:
             return await self.with_key(provider)
@@ -238,7 +238,7 @@ class Host:
 
     @property
     def keys(self) -> Keys:
-        """What the system's keyring has; its library is imported when it is asked."""
+        """Keys from the system's keyring, whose library is imported on first use."""
         if self._keys is None:
             from tui_host.host.keyring_status import Keys
 
@@ -250,17 +250,17 @@ class Host:
             self.recorder.redactor.add(secret.name, secret.reveal())
 
     async def with_key(self, provider: Provider) -> Provider:
-        """A provider as it is asked: with the key that the keyring has for it.
+        """Return a provider with its key from the keyring.
 
         Raises:
-            TuiHostError: The host could not open, or the keyring fails and the key stands nowhere else.
+            TuiHostError: The host failed to open, or the keyring failed and there is no other key.
         """
-        await self.ready()  # what knows the secrets is there
+        await self.ready()  # the redactor exists from here on
         return await self.keys.filled(provider)
 
     @property
     def client(self) -> ModelClient:
-        """What talks to providers; raises ModelError where the program is ending."""
+        """The client for providers; raises ModelError while the program is ending."""
         if self._client is None:
             raise ModelError("the program is ending", remedy="start it again")
         return self._client
@@ -268,27 +268,27 @@ class Host:
     # Turns.
 
     def send(self, session: Session, text: str, attached: Sequence[Attached] = ()) -> None:
-        """Begin a turn, with the files that go along; nothing happens while one is at work in this session."""
+        """Begin a turn, with attached files; does nothing while a turn is at work in the session."""
         if session.busy:
             return
         session.begin_turn(text, attached)
         self._turns.begin(session)
 
     def again(self, session: Session) -> None:
-        """Send the last turn's request again, after it failed."""
+        """Send the last turn's request again, after a failure."""
         if not session.busy and session.messages:
             self._turns.begin(session)
 
     def stop_turn(self, session: Session) -> bool:
-        """End the turn at work; False if there is none."""
+        """Stop the session's turn; False if there is none."""
         return self._turns.stop(session)
 
     def result(self, session: Session) -> TurnResult | None:
-        """How the session's last turn of this process ended, None while it is at work."""
+        """Return how the session's last turn in this process ended, None while at work."""
         return self._turns.result(session)
 
     def _working(self) -> Services:
-        """What a turn works with: who is asked may have changed since."""
+        """Return the services for a turn, with the current approver."""
         assert self._services is not None  # noqa: S101 - opened before any turn begins
         self._services.approver = self.approver or self._services.approver
         return self._services
@@ -296,32 +296,32 @@ class Host:
     # Mistakes and secrets.
 
     def mistake(self, error: BaseException) -> TuiHostError:
-        """A mistake of ours in words; how it came about goes to a log, unless nothing is to be kept."""
+        """Describe a defect; details go to a log, unless nothing is recorded."""
         from tui_host.host.crash_log import write_crash
 
         return write_crash(error, self.settings.data_dir if self._record else None, self.redacted)
 
     def _defect(self, error: Exception) -> TuiHostError:
-        """The same of what ends a turn alone."""
+        """Describe a defect that ends a single turn."""
         from tui_host.host.crash_log import innermost, place_in
 
         remedy = "report it, and try again"
         if self._record:
             remedy = f"{self.mistake(error).remedy}; {remedy}"
         fault = innermost(error)
-        return TuiHostError(f"a defect in tui-host ended this turn ({type(fault).__name__})", place_in(fault), remedy)
+        return TuiHostError(f"a bug in tui-host ended this turn ({type(fault).__name__})", place_in(fault), remedy)
 
     def redacted(self, text: str) -> str:
-        """A text for a person or a pipe, without the secrets known by value."""
+        """Remove secrets known by value from a text."""
         return self.redactor.text(text)
 
     def redacted_json(self, text: str) -> str:
-        """JSON without the secrets known by value; still JSON."""
+        """Remove secrets known by value from JSON; the result is valid JSON."""
         return self.redactor.json_text(text)
 
     @property
     def redactor(self) -> Redactor:
-        """What knows the secrets: the recorder's; before there is one, one that knows the same secrets."""
+        """The recorder's redactor; before there is a recorder, a redactor with the same secrets."""
         from tui_host.capture.redact.redaction import redactor_of
 
         return redactor_of(self.settings) if self.recorder is None else self.recorder.redactor

@@ -1,4 +1,4 @@
-"""The keys that the system's keyring has: asked once for each provider, in a thread that nobody has to wait for."""
+"""Keys from the system's keyring, asked once per provider, in a thread that nobody has to wait for."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _HOLDS_SECONDS = 30.0
-"""How long a failure of the keyring stands for all keys: a person who leaves it locked is not asked for each provider anew."""
+"""How long a keyring failure holds for all providers, so that a user who leaves the keyring locked is asked only once."""
 
 
 class Keys:
-    """What the keyring has, as far as it was asked.
+    """The keys found in the keyring so far.
 
     Args:
         environment: The snapshot in the settings.
-        learned: Told each key before it is used, so that it is redacted everywhere.
-        notices: Where it is told that a keyring failed.
+        learned: Called with each key before use, to redact it everywhere.
+        notices: Receives keyring failures.
     """
 
     def __init__(self, environment: Mapping[str, str], learned: Callable[[Secret], None], notices: list[str]) -> None:
@@ -41,14 +41,14 @@ class Keys:
 
     @property
     def stored(self) -> frozenset[str]:
-        """The providers for which the keyring is known to have a key."""
+        """Providers known to have a key in the keyring."""
         return frozenset(name for name, key in self._known.items() if key)
 
     async def filled(self, provider: Provider) -> Provider:
-        """The provider with its key, if the keyring has it.
+        """Return the provider with its key from the keyring, if any.
 
         Raises:
-            ModelError: The keyring is locked or fails, and the key stands nowhere else.
+            ModelError: The keyring is locked or fails, and there is no other key.
         """
         if not system_keyring.may_have_key(provider):
             return provider
@@ -58,7 +58,7 @@ class Keys:
             except SettingsError as error:
                 if provider.key_variable is not None and credential(provider, self._environment) is None:
                     raise ModelError(error.what, error.where, error.remedy) from error
-                notice = f"{error.what}; {provider.name} is asked as if it had no key in it"
+                notice = f"{error.what}; {provider.name} is asked without a key from it"
                 if notice not in self._notices:
                     self._notices.append(notice)
                 return provider
@@ -80,10 +80,10 @@ class Keys:
             self._failure = None
 
     async def store(self, provider: Provider, key: str) -> str:
-        """Keep a key; returns what the keyring is called.
+        """Store a key; returns the keyring's name.
 
         Raises:
-            SettingsError: There is no keyring, it is locked or fails, or the key cannot stand in a header. Nothing is kept then.
+            SettingsError: There is no keyring, it is locked or fails, or the key is invalid in a header. Nothing is stored then.
         """
         credential(system_keyring.with_key(provider, key), {})
         place = await in_thread(lambda: system_keyring.store_key(provider.name, key))
@@ -91,7 +91,7 @@ class Keys:
         return place
 
     async def forget(self, provider: Provider) -> bool:
-        """Take a key out of the keyring; False if it had none.
+        """Delete a key from the keyring; False if there was none.
 
         Raises:
             SettingsError: The keyring is locked or fails.
@@ -107,7 +107,7 @@ class Keys:
 
 
 async def in_thread(work: Callable[[], _T]) -> _T:
-    """Do blocking work in a thread of its own that the program's end does not wait for: a person may be asked to unlock something."""
+    """Run blocking work in a thread of its own that does not delay the program's end: the user may be asked to unlock the keyring."""
     future: Future[_T] = Future()
 
     def run() -> None:

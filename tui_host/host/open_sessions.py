@@ -1,4 +1,4 @@
-"""The sessions that are open in this process: begun, opened again, or looked at."""
+"""The sessions open in this process: new, reopened, or foreign."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
 
 
 class Sessions(Mapping[str, "Session"]):
-    """Those of this process by their ids, in the order in which they were opened.
+    """The sessions of this process by id, in the order of opening.
 
     Args:
-        settings: What is configured.
-        source: Where new ones are begun.
-        allow_all: Whether every call is allowed in them.
-        redact: Takes secrets out of what is shown.
+        settings: The configuration.
+        source: The source of new sessions.
+        allow_all: Whether every call is allowed.
+        redact: Removes secrets from displayed text.
 
     Attributes:
-        model: What new ones begin with, as configured or chosen since.
-        protocol: The same of the tool protocol.
-        profile: The same of the profile, by its name; empty for none.
+        model: Model of new sessions, as configured or chosen since.
+        protocol: Tool protocol of new sessions.
+        profile: Profile of new sessions by name, empty for none.
     """
 
     def __init__(self, settings: Settings, *, source: Source, allow_all: bool, redact: Callable[[str], str]) -> None:
@@ -63,7 +63,7 @@ class Sessions(Mapping[str, "Session"]):
         return len(self._opened)
 
     def keep_in(self, store: Store) -> None:
-        """Keep them from now on, what was said before too."""
+        """Store the sessions from now on, including everything so far."""
         self._store = store
         for session in self._opened.values():
             self._keep(session)
@@ -80,7 +80,7 @@ class Sessions(Mapping[str, "Session"]):
         return Policy(self._settings.rules, flags=self._settings.allow, allow_all=self._allow_all)
 
     def new(self, *, model: ModelRef | None = None) -> Session:
-        """A new, empty session; nothing is kept before its first turn."""
+        """Create an empty session; nothing is stored before the first turn."""
         from tui_host.capture.session_summary import session_id
         from tui_host.chat.session import Session
 
@@ -99,34 +99,36 @@ class Sessions(Mapping[str, "Session"]):
         return session
 
     def open(self, name: str) -> Session:
-        """A session of earlier, whole. Blocks on the disk.
+        """Reopen a stored session. Blocks on the disk.
 
         Args:
-            name: Its id, a unique prefix, or `last`.
+            name: The id, a unique prefix, or `last`.
 
         Raises:
-            TuiHostError: There is none of that name, or several.
+            TuiHostError: No session has the name, or several do.
         """
         from tui_host.host.session_storage import stored_session
 
         if self._store is None:
-            raise StoreError("nothing is kept here", remedy="start without --no-record")
+            raise StoreError("nothing is stored here", remedy="start without --no-record")
         if name in self._opened:
-            return self._opened[name]  # it may be so new that it is not on the disk yet
+            return self._opened[name]  # a new session may not be on the disk yet
         info = self._store.find_session(name)
         if info.is_foreign:
-            where = "it came from a file" if info.imported else "a tap recorded it"
-            raise TuiHostError(f"this was said elsewhere; {where}", info.id, "look at it in the app: f5")
+            where = "imported from a file" if info.imported else "recorded by a tap"
+            raise TuiHostError(
+                f"this session cannot be continued: it was {where}", info.id, "press f5 in the app to look at it"
+            )
         if info.id not in self._opened:
             self._opened[info.id] = stored_session(self._store, info, self._policy(), self._redact)
         return self._opened[info.id]
 
     def foreign(self, info: SessionInfo, items: Sequence[str] = ()) -> Session:
-        """What a tap recorded, or what came from a file, to be looked at: it is none of ours.
+        """Return a read-only session for a tap's recording or an imported file.
 
         Args:
-            info: What the store says of it.
-            items: What its chat showed, of what came from a file.
+            info: The session's summary in the store.
+            items: The chat's items, of an imported file.
         """
         from tui_host.host.session_storage import imported_session, tapped_session
 
@@ -135,11 +137,11 @@ class Sessions(Mapping[str, "Session"]):
         return imported_session(info, items, self._policy(), self._redact)
 
     def take_profile(self, session: Session, name: str) -> None:
-        """Let a session follow a profile from its next turn on, with the model and the tool protocol that it names.
+        """Let a session follow a profile from the next turn on, with the profile's model and tool protocol.
 
         Args:
-            session: Which.
-            name: The profile's, which is configured; empty for none, and then all else stays.
+            session: The session.
+            name: A configured profile's name; empty for none, which changes nothing else.
         """
         profile = self._settings.profiles[name] if name else None
         session.profile = name

@@ -1,4 +1,4 @@
-"""What the providers report of their models: asked side by side, each told as it answers."""
+"""Collects the model lists of all providers, asked concurrently, each reported on arrival."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
 
 
 class Asking(Protocol):
-    """The host, as far as it is needed here."""
+    """The parts of the host needed here."""
 
     @property
     def settings(self) -> Settings:
-        """What is configured."""
+        """The configuration."""
         ...
 
     async def with_key(self, provider: Provider) -> Provider:
-        """A provider as it is asked; raises TuiHostError."""
+        """Return a provider with its key; raises TuiHostError."""
         ...
 
     @property
     def client(self) -> ModelClient:
-        """What talks to providers; raises ModelError where the program is ending."""
+        """The client for providers; raises ModelError while the program is ending."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """What one provider has.
+    """A provider's models.
 
     Attributes:
-        provider: Its name.
-        models: In its own order.
-        error: Why it could not be asked, or what it refused with; None if it answered.
+        provider: The provider's name.
+        models: In the provider's order.
+        error: Why there is no list, None if the provider answered.
     """
 
     provider: str
@@ -54,25 +54,24 @@ async def reported(
     *,
     known: Collection[str] = (),
 ) -> tuple[Reported, ...]:
-    """What the providers have.
+    """Collect the providers' models.
 
     Args:
-        host: Ready, or about to be.
-        names: Those to ask, whatever is known of them. Without any: those with a key, those in a file, those on this machine.
-            Then a provider whose models are configured is not asked, a preset without a key is left out, and so is one of
-            this machine that does not answer.
-        told: Heard as each has answered.
-        known: Those that need not be asked, unless by name.
+        host: A host, ready or about to be.
+        names: Providers to ask in any case. If empty: providers with a key, in the configuration, or on this machine. Then configured
+            model lists are used unasked, and presets without a key and silent local servers are left out.
+        told: Called with each answer on arrival.
+        known: Providers not to ask again, unless named.
 
     Returns:
-        One for each, in the order of the settings.
+        One entry per provider, in the order of the settings.
     """
     import anyio
 
-    found: dict[str, Reported] = {}
+    answers: dict[str, Reported] = {}
 
     def take(answer: Reported) -> None:
-        found[answer.provider] = answer
+        answers[answer.provider] = answer
         if told is not None:
             told(answer)
 
@@ -83,7 +82,7 @@ async def reported(
             group.start_soon(_ask, host, provider, bool(names), take)
         if not names:
             group.start_soon(_look_around, host, take)
-    return tuple(found[name] for name in host.settings.providers if name in found)
+    return tuple(answers[name] for name in host.settings.providers if name in answers)
 
 
 async def _ask(host: Asking, provider: Provider, is_named: bool, take: Callable[[Reported], None]) -> None:  # noqa: FBT001 - started by place
@@ -112,7 +111,7 @@ async def _look_around(host: Asking, take: Callable[[Reported], None]) -> None:
 
 def _chosen(host: Asking, names: Sequence[str]) -> Iterator[Provider]:
     for name, provider in host.settings.providers.items():
-        # A preset without a variable is a server on this machine, which `local_servers` looks for by its usual port.
+        # A preset without a variable is a server on this machine, found by `local_servers` at its usual port.
         if name in names or (
             not names and not (provider.preset and provider.key_variable is None and not provider.embedded)
         ):
@@ -120,9 +119,9 @@ def _chosen(host: Asking, names: Sequence[str]) -> Iterator[Provider]:
 
 
 async def _has_key(host: Asking, provider: Provider) -> bool:
-    """Whether a preset can be asked as things are."""
+    """Whether a preset can be asked now."""
     try:
         check_provider(await host.with_key(provider), host.settings.environment)
-    except TuiHostError:  # no key, or its keyring failed: that is told where the provider is asked by name
+    except TuiHostError:  # no key, or the keyring failed: reported when the provider is asked by name
         return False
     return True

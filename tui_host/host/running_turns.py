@@ -1,4 +1,4 @@
-"""The turns at work: each begins once the host is open, runs beside the others, and a defect in one ends it alone."""
+"""Runs turns concurrently once the host is open; a defect in a turn ends that turn alone."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ END_SECONDS = 1.0
 
 
 class Turns:
-    """Runs turns: at most one of a session, and none before `open`.
+    """Runs turns: at most one per session, and none before `open`.
 
     Args:
-        defect: What a person is told of a mistake of ours that ends a turn.
+        defect: Describes a defect that ends a turn.
     """
 
     def __init__(self, defect: Callable[[Exception], TuiHostError]) -> None:
@@ -33,15 +33,15 @@ class Turns:
         self._open: tuple[TaskGroup, Callable[[], Services]] | None = None
 
     def __iter__(self) -> Iterator[Session]:
-        """The sessions whose turns are at work."""
+        """Iterate over the sessions with a turn at work."""
         return (session for session, _ in list(self._at_work.values()))
 
     def open(self, group: TaskGroup, services: Callable[[], Services]) -> None:
-        """Begin what has waited, and from now on at once.
+        """Start the waiting turns, and later ones at once.
 
         Args:
             group: Owns the turns' tasks.
-            services: Gives what a turn works with, as it is when the turn begins.
+            services: Returns the services for a turn that begins.
         """
         self._open = group, services
         for session in self._waiting:
@@ -49,7 +49,7 @@ class Turns:
         self._waiting.clear()
 
     def begin(self, session: Session) -> None:
-        """Take the turn that was begun in the session to its end."""
+        """Run the turn begun in the session to its end."""
         session.wait_for("servers")
         if self._open is None:
             self._waiting.append(session)
@@ -73,15 +73,15 @@ class Turns:
             self._at_work.pop(session.id, None)
 
     def stop(self, session: Session) -> bool:
-        """End the session's turn; False if there is none."""
-        found = self._at_work.get(session.id)
-        if found is None:
+        """Stop the session's turn; False if there is none."""
+        running = self._at_work.get(session.id)
+        if running is None:
             return False
-        found[1].stop()
+        running[1].stop()
         return True
 
     async def end(self) -> None:
-        """Stop them all, and wait for a moment until they have said so; none begins any more."""
+        """Stop all turns and wait briefly for their end; no new turn begins."""
         import anyio
 
         self._open = None
@@ -92,5 +92,5 @@ class Turns:
                 await anyio.sleep(0.01)
 
     def result(self, session: Session) -> TurnResult | None:
-        """How the session's last turn of this process ended, None while it is at work."""
+        """Return how the session's last turn in this process ended, None while at work."""
         return None if session.busy else self._results.get(session.id)

@@ -1,4 +1,4 @@
-"""A session in the store: kept as it happens, and opened again whole."""
+"""Stores sessions as they happen, and reopens stored sessions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class StoreKeeper:
-    """Hands every change of a session to the store's writer; never waits for it."""
+    """Passes every change of a session to the store's writer without waiting."""
 
     def __init__(self, store: Store) -> None:
         self._sessions = store.sessions
 
     def session(self, session: Session) -> None:
-        """Title, model, protocol, profile, options, draft, and the time of the change."""
+        """Save title, model, protocol, profile, options, draft, and the time of the change."""
         self._sessions.save(
             SessionState(
                 id=session.id,
@@ -46,32 +46,32 @@ class StoreKeeper:
         )
 
     def message(self, session: str, number: int, message: Message) -> None:
-        """One message."""
+        """Save a message."""
         self._sessions.save_message(
             session, number, turn=message.turn, text=message_to_text(message), time_ns=time.time_ns()
         )
 
     def item(self, session: str, number: int, item: Item) -> None:
-        """One item of the chat."""
+        """Save an item of the chat."""
         self._sessions.save_item(session, number, item_to_text(item))
 
 
 def _messages(store: Store, session: str, before: int) -> Sequence[str]:
-    """What was said before this process opened the session; it is better not to go on than to go on without it."""
-    found = store.sessions.messages(session, before=before)
-    if before and not found:
-        raise StoreError("what was said in this session is no longer kept", session, "begin another session")
-    return found
+    """Return earlier messages of a reopened session. Refuses to continue without them."""
+    texts = store.sessions.messages(session, before=before)
+    if before and not texts:
+        raise StoreError("this session's messages are no longer stored", session, "begin a new session")
+    return texts
 
 
 def _options(text: str) -> Options:
-    """What the person wanted of the model; what this version cannot read counts as not said."""
+    """Return the session's model options; unreadable ones count as unset."""
     value: JSON = json.loads(text)
     return options_of(value) if isinstance(value, Mapping) else Options()
 
 
 def tapped_session(info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
-    """What a tap recorded, as a session to look at: it is the tap's, so nothing of it is kept from here."""
+    """Return a tap's recording as a read-only session; nothing is stored from here."""
     return Session(
         id=info.id,
         source="tap",
@@ -88,13 +88,13 @@ def tapped_session(info: SessionInfo, policy: Policy, redact: Callable[[str], st
 def imported_session(
     info: SessionInfo, items: Sequence[str], policy: Policy, redact: Callable[[str], str] = str
 ) -> Session:
-    """What was brought from a file, as a session to look at: nothing of it is kept from here, so that it stays as it came.
+    """Return an imported file as a read-only session; nothing is stored from here.
 
     Args:
-        info: What the store says of it.
-        items: What its chat showed, as the store has it; none for what has no chat.
-        policy: For questions, of which none comes.
-        redact: Takes secrets out of what is shown.
+        info: The session's summary in the store.
+        items: The stored items of the chat, if any.
+        policy: Required by `Session`, never asked.
+        redact: Removes secrets from displayed text.
     """
     session = Session(
         id=info.id,
@@ -111,18 +111,18 @@ def imported_session(
 
 
 def tell_imported(session: Session, info: SessionInfo) -> None:
-    """Let a session from a file say of itself what the store does by now."""
+    """Update an imported session's title, models and protocol from the store."""
     session.title, session.asked, session.protocol = info.title, info.model, info.protocol
     session.turn = max(info.turns, 1)
 
 
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
-    """A session of earlier, owned by this process from now on. Blocks on the disk.
+    """Reopen a stored session, owned by this process from now on. Blocks on the disk.
 
-    Its items are parsed when they are looked at, its messages are read when the model is to be told them.
+    Items are parsed on access, and messages are read for the next request.
 
     Raises:
-        StoreError: Another running process writes it.
+        StoreError: Another running process has the session open.
     """
     if not store.sessions.claim(info.id):
         raise StoreError("another process has this session open", info.id, "close it there first")

@@ -1,4 +1,4 @@
-"""What is kept no longer goes in the background. Source: DESIGN, Configuration, [store]."""
+"""Deletes sessions beyond the limits of `[store]`, in the background."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Store as StoreSettings
 
 FIRST_SECONDS = 1.0
-"""After the start, which is not to wait for it."""
+"""Delay after the start, which must not wait for the cleanup."""
 PERIOD_SECONDS = 3600.0
 _DURATIONS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 _SIZES = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "KB": 1e3}
 
 
 async def keep_within(store: Store, settings: StoreSettings, stop: asyncio.Event, notices: list[str]) -> None:
-    """Remove what is beyond the limits, soon and then every hour, until cancelled; a failure is told once and ends it.
+    """Delete sessions beyond the limits, soon and then hourly, until cancelled. A failure is reported once and ends the cleanup.
 
     Args:
-        store: Where.
-        settings: The limits; without any there is nothing to do.
-        stop: Set when the program is about to end: what is not removed by then has time.
-        notices: Where a person is told what went, and why; or a failure.
+        store: The store.
+        settings: The limits; nothing happens without any.
+        stop: Set when the program is about to end, which interrupts the cleanup.
+        notices: Receives a report of deletions, or of a failure.
     """
     import anyio
     from anyio import to_thread
@@ -49,13 +49,13 @@ async def keep_within(store: Store, settings: StoreSettings, stop: asyncio.Event
         try:
             await to_thread.run_sync(work, abandon_on_cancel=True)
         except StoreError as error:
-            notices.append(f"what [store] keep and max no longer keep could not be removed: {error}")
+            notices.append(f"sessions beyond the limits of [store] could not be deleted: {error}")
             return
         await anyio.sleep(PERIOD_SECONDS)
 
 
 def _told(pruned: Pruned, before_ns: int, settings: StoreSettings) -> Iterator[str]:
-    """How many sessions went, and what let each go; nothing where none did."""
+    """Say how many sessions were deleted by which limit; nothing if none were."""
     gone = [old for old in pruned.gone if old.thing == "session"]
     aged = sum(old.time_ns < before_ns for old in gone)
     reasons: list[str] = []
@@ -65,10 +65,10 @@ def _told(pruned: Pruned, before_ns: int, settings: StoreSettings) -> Iterator[s
         reasons.append(f"{len(gone) - aged} by [store] max = {_in_units(settings.max or 0, _SIZES)}")
     if gone:
         were = "session was" if len(gone) == 1 else "sessions were"
-        yield f"{len(gone)} old {were} removed: {', '.join(reasons)}"
+        yield f"{len(gone)} old {were} deleted: {', '.join(reasons)}"
 
 
 def _in_units(number: float, units: Mapping[str, float]) -> str:
-    """As it is written in the configuration."""
+    """Format a limit as in the configuration."""
     unit = next((unit for unit, size in units.items() if number >= size), "")
     return f"{number / units.get(unit, 1):.4g}{unit}"

@@ -1,4 +1,4 @@
-"""What a turn took: its records out of the capture, and whether its calls' arguments fit their tools."""
+"""Measures turns: their records in the capture, and schema errors of their calls."""
 
 from __future__ import annotations
 
@@ -18,33 +18,32 @@ from tui_host.settings.secrets import listed_environment
 if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.capture.recorder import Recorder
-    from tui_host.chat.call_outcome import Outcome
     from tui_host.chat.session import Session
-    from tui_host.chat.turn_result import TurnResult
+    from tui_host.chat.turn_result import Outcome, TurnResult
     from tui_host.errors import JSON
     from tui_host.host.host import Host
 
 FIT_SECONDS = 5.0
-"""How long the schemas of one run's calls may be looked at; a process has to start in it."""
+"""Time limit for checking the calls of a run, including the start of a process."""
 
 
-class Measuring:
-    """Measures one turn after the other.
+class TurnMeter:
+    """Measures turns, one after the other.
 
     Args:
-        host: Ready; its turns are run one at a time.
+        host: A ready host that runs one turn at a time.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._seen = 0
-        self._known: dict[str, list[str] | None] = {}  # by schema and arguments: the same calls come again and again
+        self._known: dict[str, list[str] | None] = {}  # by schema and arguments, since calls repeat
 
     async def run(self, session: Session, result: TurnResult) -> Run:
-        """A session's one turn, which has just ended.
+        """Measure a session's only turn, which has just ended.
 
         Raises:
-            StoreError: What was recorded cannot be read.
+            StoreError: The records cannot be read.
         """
         recorder = self._host.recorder
         records = await to_thread.run_sync(self._new, recorder) if recorder is not None else []
@@ -58,16 +57,16 @@ class Measuring:
         )
 
     def _new(self, recorder: Recorder) -> list[Record]:
-        """What was recorded since the last time."""
+        """Return the records since the last call."""
         recorder.flush()
-        found: list[Record] = []
+        records: list[Record] = []
         while new := recorder.since(self._seen):
-            found += new
+            records += new
             self._seen = new[-1].seq
-        return found
+        return records
 
     async def _misfits(self, outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
-        """By a call's id what of its arguments does not fit its tool's schema; no entry where that could not be found out."""
+        """Return schema errors by call id; no entry where unknown."""
         asked = {
             outcome.call.id: json.dumps([outcome.request.tool.schema, outcome.asked])
             for outcome in outcomes
@@ -75,17 +74,17 @@ class Measuring:
         }
         new = list(dict.fromkeys(line for line in asked.values() if line not in self._known))
         if new:
-            self._known.update(zip(new, await fitted(new, self._host.settings.environment), strict=True))
+            self._known.update(zip(new, await check_schemas(new, self._host.settings.environment), strict=True))
         return {call: misfits for call, line in asked.items() if (misfits := self._known[line]) is not None}
 
 
-async def fitted(lines: Sequence[str], environment: Mapping[str, str]) -> list[list[str] | None]:
-    """What `chat.fitting` answers to each line; None to all if it takes too long.
+async def check_schemas(lines: Sequence[str], environment: Mapping[str, str]) -> list[list[str] | None]:
+    """Return the answers of `chat.schema_check` to each line; None for all if the check takes too long.
 
-    Each schema is foreign: what reads it is a process of its own, which then is killed. Source: threats.md, PRO-05.
+    Each schema is foreign, so a separate process checks it, and is killed at the time limit.
     """
     command = [sys.executable, "-P", "-m", "tui_host.chat.schema_check"]
-    said = b""
+    printed = b""
     with anyio.move_on_after(FIT_SECONDS):
         done = await anyio.run_process(
             command,
@@ -95,7 +94,7 @@ async def fitted(lines: Sequence[str], environment: Mapping[str, str]) -> list[l
             start_new_session=True,
             env=listed_environment(environment),
         )
-        said = done.stdout
-    answers: list[JSON] = [json.loads(line) for line in said.splitlines()]
-    found = [[str(words) for words in answer] if isinstance(answer, list) else None for answer in answers]
-    return found if len(found) == len(lines) else [None] * len(lines)
+        printed = done.stdout
+    answers: list[JSON] = [json.loads(line) for line in printed.splitlines()]
+    results = [[str(words) for words in answer] if isinstance(answer, list) else None for answer in answers]
+    return results if len(results) == len(lines) else [None] * len(lines)

@@ -14,11 +14,13 @@ from tui_host.infer.asking.host_names import asks_no_model, host_named, is_host
 from tui_host.infer.call_values import Asked, Line, Sent, Told
 from tui_host.infer.clock_offsets import Cuts
 from tui_host.infer.matching.candidates import Candidate, places_of
-from tui_host.infer.matching.clients import Clients
 from tui_host.infer.matching.matching import match
+from tui_host.infer.matching.shared_servers import Connection
 from tui_host.infer.tapped_frames import Frames
 from tui_host.infer.tool_aliases import meant, names_server
 
+TOLD_OTHERWISE = "told otherwise"
+"""Said of a call of which the model is told something else than what the server answered."""
 _Unheeded: TypeAlias = dict[tuple[str, str, str | None], int]
 """When calls were asked for first in answers from which nothing goes on, by the host's name and what is meant."""
 
@@ -34,6 +36,7 @@ class Joined:
         sent: The frames that carried it.
         told: Where the model is told its result.
         rivals: The frames that may have carried it, where nothing tells which one did, or whose they are.
+        is_told_otherwise: The model is told something else than what came.
     """
 
     asked: Asked
@@ -42,6 +45,7 @@ class Joined:
     sent: tuple[Sent, ...] = ()
     told: tuple[Told, ...] = ()
     rivals: tuple[Sent, ...] = ()
+    is_told_otherwise: bool = False
 
     @property
     def is_inferred(self) -> bool:
@@ -78,21 +82,24 @@ class Joining:
         candidates: list[Candidate] = []
         unheeded: _Unheeded = {}
         names = {line: host_named(name) for line, name in self._frames.clients.items()}
-        connections = self._connections(names)
+        lines = self._connections(names)
         for key, said in self._talks.said.items():
             calls = said.asking.calls()
             asked += calls
             for call, place in self._talks.told(key):
                 told.setdefault(call.key, []).append(place)
             if not self._talks.is_left(key):
-                candidates += self._candidates(key, calls, told, connections[said.asking.host])
-            candidates += self._candidates_before(key, connections[said.asking.host], unheeded)
+                candidates += self._candidates(key, calls, told, lines[said.asking.host])
+            candidates += self._candidates_before(key, lines[said.asking.host], unheeded)
             for call, meaning in zip(() if said.children else calls, said.asking.meant(), strict=False):
                 unheeded.setdefault((_named(said.asking.host), *meaning), call.at_ns)
-        clients = Clients(names, self._frames.peers)
+        connections = [
+            Connection(line=line, server=server, client=names.get(line, ""), since_ns=self._frames.since[line])
+            for line, server in self._frames.peers.items()
+        ]
         cuts = ((sent, self._cuts.of((sent.capture, sent.server))) for sent in self._frames.sent.values())
         frames = [replace(sent, cut_ns=cut_ns) if cut_ns else sent for sent, cut_ns in cuts]
-        matched = match(candidates, frames, clients)
+        matched = match(candidates, frames, connections)
         rivals: dict[str, list[Sent]] = {}
         for frame, calls in matched.doubtful.items():
             for call in calls:
@@ -105,7 +112,15 @@ class Joining:
             server, tool = (sent[0].server, sent[0].tool) if sent else named[0] if len(named) == 1 else ("", call.name)
             places = tuple(told.get(place or "", ()))
             rival = tuple(rivals.get(call.key, ()))
-            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=places, rivals=rival)
+            yield Joined(
+                asked=call,
+                server=server,
+                tool=tool,
+                sent=sent,
+                told=places,
+                rivals=rival,
+                is_told_otherwise=call.key in matched.told_otherwise,
+            )
 
     def _connections(self, names: Mapping[Line, str]) -> Mapping[str, frozenset[Line]]:
         """The connections on which each host that asks may have its calls sent: who says the same name to both sides has its own alone."""

@@ -80,13 +80,13 @@ class Steps:
     def _call_of(self, said: Said, sent: Sent, *, is_free: bool = False) -> tuple[Key, int] | None:
         """The call of an answer that a frame is, and no frame before it was answered as that, or was sent at all if it is to be free."""
         asking = said.asking
-        if not self._may_still_send(asking.key, sent):
-            return None
         alike = [
             (asking.key, number)
             for number, (name, arguments) in enumerate(asking.meant())
             if arguments == sent.arguments and self._naming.means(asking, name, sent.server, sent.tool)
         ]
+        if not alike or not self._may_still_send(asking.key, sent):
+            return None
         free = [call for call in alike if call not in self._carried]
         open_ = [
             call

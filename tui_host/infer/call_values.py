@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from tui_host.capture.json.narrowing import items, mapping
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 from tui_host.infer.clock_offsets import SURE_NS
 

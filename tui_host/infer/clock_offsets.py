@@ -1,4 +1,4 @@
-"""How far one process's clock is from another's, as far as what happened on both tells: what is sent was asked for before."""
+"""Estimate how far one process's clock is from another's, from the order of events: the model asks for a call before the host sends the call."""
 
 from __future__ import annotations
 
@@ -9,57 +9,57 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 SURE_NS = 20_000_000
-"""So far apart are the clocks of two processes on one machine, at most."""
+"""The most that the clocks of two processes on one machine differ."""
 DOUBTFUL_NS = 2_000_000_000
-"""So far apart they may be where what happened tells nothing that agrees."""
+"""The most that clocks may differ where the calls give no consistent estimate."""
 SECOND_NS = 1_000_000_000
 _WRONG_NS = 60 * SECOND_NS
 _ZONE_NS = 900 * SECOND_NS
 _FARTHEST_NS = 14 * 3600 * SECOND_NS
-"""So far off are clocks that nobody looks after, and so far apart the times of zones, which are whole quarters of an hour."""
+"""Limits for a likely offset: an error of up to a minute, and a time zone, in quarters of an hour, of up to 14 hours."""
 _MOST_AGREE = 0.9
 LEAST = 3
-"""So many calls must say that a clock is off: each may be mistaken. Of fewer it may be so, or not."""
+"""How many calls must agree on an offset before the usual one is given up: a single call may be mistaken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """What is to be added to one process's times, and how exact that is."""
+    """The offset to add to a process's times, in nanoseconds, with the error on either side."""
 
     ns: int = 0
     within_ns: int = SURE_NS
 
     @property
     def low_ns(self) -> int:
-        """The least that it may be."""
+        """The smallest possible offset."""
         return self.ns - self.within_ns
 
     @property
     def high_ns(self) -> int:
-        """The most that it may be."""
+        """The largest possible offset."""
         return self.ns + self.within_ns
 
     def blurred(self, sooner_ns: int, later_ns: int) -> Shift:
-        """The same where what it is added to may have been so much later than is told, or what it leads to so much sooner."""
+        """Return the offset for events up to `later_ns` later than recorded, with counterparts up to `sooner_ns` earlier."""
         return _between(self.low_ns - sooner_ns, self.high_ns + later_ns) if sooner_ns or later_ns else self
 
 
 class Cuts:
-    """Which clocks tell whole seconds alone: what happened was up to one later than they tell, but in their order."""
+    """Finds clocks with a resolution of a second: events are up to a second later than recorded, in the recorded order."""
 
     def __init__(self) -> None:
         self._whole: dict[Hashable, int] = {}
         self._finer: set[Hashable] = set()
 
-    def hear(self, clock: Hashable, at_ns: int) -> None:
-        """One more time that a clock tells."""
+    def add(self, clock: Hashable, at_ns: int) -> None:
+        """Take in a time of a clock."""
         if at_ns % SECOND_NS:
             self._finer.add(clock)
         else:
             self._whole[clock] = self._whole.get(clock, 0) + 1
 
     def of(self, clock: Hashable) -> int:
-        """How much later at most something was than a clock tells; one time alone may be whole by chance."""
+        """Return how much later than recorded an event may be, in nanoseconds. A single time may be a whole second by chance."""
         return SECOND_NS if clock not in self._finer and self._whole.get(clock, 0) > 1 else 0
 
 
@@ -67,12 +67,12 @@ _NONE = Shift()
 
 
 def shift_of(bounds: Sequence[tuple[int, int | None]], usual: Shift = _NONE) -> Shift:
-    """The shift that agrees with what happened: what is usual, as far as that does.
+    """Estimate an offset from calls with certain frames; return `usual` if the calls agree with `usual`.
 
     Args:
-        bounds: For each call that can be nothing else: by how much its frame must be moved at least to come after it was
-            asked, and at most so that its answer comes before it is told; None where that is open.
-        usual: That of most processes.
+        bounds: For each call the least offset that puts the frame after the model's request for the call, and the largest that puts
+            the frame's answer before the request with the result; None if there is no such request.
+        usual: The offset of most processes.
     """
     if not bounds:
         return usual
@@ -81,37 +81,37 @@ def shift_of(bounds: Sequence[tuple[int, int | None]], usual: Shift = _NONE) -> 
     if len(bounds) >= LEAST and max(most, agreeing) < len(bounds) * _MOST_AGREE:
         return Shift(usual.ns, max(usual.within_ns, DOUBTFUL_NS))
     if low <= usual.high_ns and high >= usual.low_ns:
-        if usual.within_ns <= SURE_NS or most < LEAST:  # what is usual may have been found by these alone
+        if usual.within_ns <= SURE_NS or most < LEAST:  # the usual offset may come from these calls alone
             return usual
         return _between(max(low, usual.low_ns), min(high, usual.high_ns))
-    if agreeing and most <= agreeing + 1:  # one may be mistaken
+    if agreeing and most <= agreeing + 1:  # one call may be mistaken
         return usual
-    if most < agreeing + LEAST:  # it may be this, or that
+    if most < agreeing + LEAST:  # either offset is possible
         low, high = min(low, usual.low_ns), max(high, usual.high_ns)
     return _between(low, high)
 
 
 def is_likely(shift: Shift) -> bool:
-    """Whether a clock may be so far off, as it is wrong or of another zone: else what seems to fit is of another day, or another run."""
+    """Whether an offset is a plausible clock error or time zone. If not, the fitting frames are from a different run."""
     least = max(shift.low_ns - _WRONG_NS, -_FARTHEST_NS)
     zone = -(-least // _ZONE_NS) * _ZONE_NS  # the first that is no less
     return zone <= min(shift.high_ns + _WRONG_NS, _FARTHEST_NS)
 
 
 def covering(shifts: Sequence[Shift]) -> Shift:
-    """What any of them may be: a clock of which too little is told may be like any of the others."""
-    return _between(min(each.low_ns for each in shifts), max(each.high_ns for each in shifts))
+    """Return an offset covering all of `shifts`, for a clock without an estimate."""
+    return _between(min(shift.low_ns for shift in shifts), max(shift.high_ns for shift in shifts))
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A frame that brought just what is told of a call.
+    """A frame with the same result as the conversation reports for a call.
 
     Attributes:
         frame: The frame.
         call: The call.
-        low_ns: By how much its times must be moved at least, if it carried that.
-        high_ns: And at most.
+        low_ns: The least offset with which the frame can have carried the call.
+        high_ns: The largest such offset.
     """
 
     frame: Hashable
@@ -121,23 +121,23 @@ class Fit:
 
     @property
     def shift(self) -> Shift:
-        """By how much that is."""
+        """The range of offsets."""
         return _between(self.low_ns, self.high_ns)
 
 
 def agreeing(shift: Shift, fits: Sequence[Fit]) -> Sequence[Fit]:
-    """Those with which a shift agrees."""
-    return [each for each in fits if each.low_ns <= min(shift.high_ns, each.high_ns) and each.high_ns >= shift.low_ns]
+    """Return the fits possible with an offset."""
+    return [fit for fit in fits if fit.low_ns <= min(shift.high_ns, fit.high_ns) and fit.high_ns >= shift.low_ns]
 
 
 def doubted(shift: Shift, fits: Sequence[Fit]) -> Shift:
-    """A shift; where by another more frames would have brought what is told of calls, or most by none, as inexact as it is then.
+    """Widen an offset if a different offset explains more fits, or if the offset explains less than half of the fits.
 
     Args:
-        shift: What calls tell that can be nothing else; or what is usual.
-        fits: What all others would agree with: a few do so by chance, with any shift.
+        shift: The estimate from certain calls, or the usual offset.
+        fits: The possible frames of all other calls. A few fit any offset by chance.
     """
-    fits = [each for each in fits if each.low_ns <= each.high_ns]
+    fits = [fit for fit in fits if fit.low_ns <= fit.high_ns]
     if _count(agreeing(shift, fits)) == _count(fits):
         return shift
     stretches = list(_stretches(fits))
@@ -149,18 +149,18 @@ def doubted(shift: Shift, fits: Sequence[Fit]) -> Shift:
 
 
 def _count(fits: Sequence[Fit]) -> int:
-    return min(len({each.frame for each in fits}), len({each.call for each in fits}))
+    return min(len({fit.frame for fit in fits}), len({fit.call for fit in fits}))
 
 
 def _stretches(fits: Sequence[Fit]) -> Iterator[tuple[int, int, int]]:
-    """From where to where a shift agrees with the same of these, and with how many of them: frames, and calls, that are each another."""
+    """Give ranges of offsets with equal sets of fits, each with the smaller of the numbers of different frames and calls."""
     frames, calls = Counter[Hashable](), Counter[Hashable]()
     turns = sorted(
-        ((at, step, each) for each in fits for at, step in ((each.low_ns, 1), (each.high_ns + 1, -1))),
+        ((at, step, fit) for fit in fits for at, step in ((fit.low_ns, 1), (fit.high_ns + 1, -1))),
         key=lambda turn: turn[:2],
     )
-    for (at, step, each), (until, _, _) in pairwise((*turns, turns[-1])):
-        for counter, key in ((frames, each.frame), (calls, each.call)):
+    for (at, step, fit), (until, _, _) in pairwise((*turns, turns[-1])):
+        for counter, key in ((frames, fit.frame), (calls, fit.call)):
             counter[key] += step
             if not counter[key]:
                 del counter[key]
@@ -173,14 +173,14 @@ def _between(low: int, high: int) -> Shift:
 
 
 def _most_agree(bounds: Sequence[tuple[int, int | None]]) -> tuple[int, int, int]:
-    """With how many a shift agrees at most, and from where to where it does; of several such stretches the one nearest to none."""
+    """Return the largest number of bounds satisfied by an offset, and the range of those offsets nearest to 0."""
     never = max(abs(end) for bound in bounds for end in bound if end is not None) + 1
     able = [(low, never if high is None else high) for low, high in bounds if high is None or low <= high]
     lows, highs = sorted(low for low, _ in able), sorted(high for _, high in able)
-    found = (0, 0, 0)
+    best = (0, 0, 0)
     for low in lows:
         count = bisect_right(lows, low) - bisect_left(highs, low)
         high = highs[bisect_left(highs, low)] if count else low
-        if (count, -min(abs(low), abs(high))) > (found[0], -min(abs(found[1]), abs(found[2]))):
-            found = count, low, high
-    return found
+        if (count, -min(abs(low), abs(high))) > (best[0], -min(abs(best[1]), abs(best[2]))):
+            best = count, low, high
+    return best

@@ -12,14 +12,14 @@ from tui_host.chat.conversation import AnswerItem, AnswerState, CallItem, CallSt
 from tui_host.infer.asking.conversations import Said
 from tui_host.infer.asking.model_exchange import Asking
 from tui_host.infer.asking.request_messages import Piece
-from tui_host.infer.call_joining import Joined
+from tui_host.infer.call_joining import TOLD_OTHERWISE, Joined
 from tui_host.infer.call_values import Sent
 from tui_host.infer.unplaced_results import doubt_in_words
 from tui_host.llm.exchange_summary import end_words
 
 NOTE = ("note",)
 """Names the item that tells of an exchange how it ended, where that is no answer."""
-_BY_HOST = "decided in its own host"
+_BY_HOST = "approved by its host, not here"
 _INFERRED = f"{_BY_HOST} · inferred"
 _NAMED = 4
 """Frames that are named where nothing tells which of them it was."""
@@ -37,7 +37,7 @@ def items(
         unasked: How many answers belong to no request that was captured.
     """
     asking = said.asking
-    is_whole = asking.is_answered and not asking.is_cut
+    is_whole = asking.is_answered
     last: AnswerState = "done" if is_whole else "cut" if asking.is_over else "streaming"
     left = {joined.asked.number: joined for joined in calls}
     runs = asking.fold.runs
@@ -74,9 +74,6 @@ def _trouble(asking: Asking, unasked: int) -> str:
         return missing_in_words(unasked)
     if asking.lacks and asking.status < 300:
         return f"of the answer {asking.lacks}"
-    has_words = asking.fold.has_begun or asking.fold.failure
-    if asking.is_cut and asking.has_answer and not has_words and asking.status < 300:
-        return f"nothing of the answer can be read: {asking.trouble}"
     is_error = bool(asking.fold.failure) and not (asking.fold.text or asking.fold.thinking or asking.fold.calls)
     what = "the answer is an error" if is_error else "the answer broke off" if asking.has_answer else "no answer came"
     what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else what
@@ -85,6 +82,8 @@ def _trouble(asking: Asking, unasked: int) -> str:
 
 def _words(joined: Joined) -> str:
     """Whose call it was; or why nothing of its server's side is joined to it."""
+    if joined.is_told_otherwise:
+        return f"{_INFERRED} · {TOLD_OTHERWISE}"
     if joined.sent:
         return _INFERRED if joined.is_inferred else _BY_HOST
     if joined.rivals:

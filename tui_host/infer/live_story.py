@@ -1,4 +1,4 @@
-"""Follows the story that taps tell while they go on writing it. What is new is handed over in pieces, for a screen to take as it has time."""
+"""Follow a story while its taps go on recording. New records and chat items are queued in pieces, for a screen to take."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.store.store import Store
@@ -15,44 +16,44 @@ from tui_host.errors import StoreError
 from tui_host.infer.asking.conversations import Key
 from tui_host.infer.asking.speakers import models_of, protocols_of
 from tui_host.infer.record_merging import Merging
-from tui_host.infer.story import Found, Story
+from tui_host.infer.stories import Stories
+from tui_host.infer.story import FoundLink, Story
 from tui_host.infer.story_chat import Telling, doubts_of
-from tui_host.infer.taps.stories import Known, story_with
 
 TAPS_SECONDS = 1.0
-"""How often it is looked for taps that have begun, or ended."""
+"""How often to look for taps that have begun or ended."""
 JOIN_SECONDS = 0.2
-"""How often at most calls are joined anew while much comes."""
+"""The shortest time between two searches for links."""
 PATIENCE = 20
-"""And not before so many times what that took of the processor the last time: where others had it, nothing is gained by waiting."""
+"""The processor time of the last search, times this, must pass before the next search."""
 LONGEST_SECONDS = 10.0
-"""But no longer than so: somebody waits for the links."""
+"""The longest time between two searches while records come."""
 PER_LINKS = 50
-"""Links, and items of the chat, that are handed over at a time: each changes a row that is there."""
+"""The most links, and chat items, in one piece: each changes a row on the screen."""
 AHEAD = 40
-"""Pieces that may wait to be taken; no more is read before that."""
+"""The most pieces in the queue; reading stops until some are taken."""
 _LINKS_FROM = 1 << 48
-"""Numbers of the links that are found here: no capture has so many records."""
+"""The first number of the links' records: no capture has as many records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What is known of a story so far.
+class StoryState:
+    """The present state of a followed story.
 
     Attributes:
-        title: What it is called.
-        live: More may come.
-        running: The captures to which it may come.
-        hosts: Whose it is, as far as they say who they are.
-        models: Provider and name of the models that were asked; none before one was.
-        protocols: The tool protocols in which they were.
-        turns: How many turns there are.
-        whose: Of several hosts the one that each turn is of.
-        has_calls: A server was asked something.
-        names: Server and own name for the names of tools that stand for one tool alone.
-        is_whole: All that is recorded by now was handed over.
-        is_stale: Something that was handed over is not so.
-        doubtful: Frames of which nothing tells whose they are, each with the calls that it may carry in words.
+        title: The story's title.
+        live: Whether a tap of the story still runs.
+        running: The captures that still grow.
+        hosts: The names of the hosts, as far as the hosts state them.
+        models: Provider and name of each model that was asked.
+        protocols: The tool protocols in use.
+        turns: The number of turns.
+        whose: The host of each turn, where there are several hosts.
+        has_calls: Whether a server's tool was called.
+        names: Server and tool for each name in the model's answers that stands for one tool.
+        is_whole: Whether everything recorded so far was handed over.
+        is_stale: Whether something handed over turned out to be wrong: read the story anew.
+        doubtful: Frames that may belong to several calls, each with these calls in words.
     """
 
     title: str = ""
@@ -72,23 +73,23 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """What is new.
+    """New records or chat items, and the state of the story after them.
 
     Attributes:
-        records: On the clock that all share, with their places in the story; links among them.
-        before: For the requests among these that go on with a conversation the one before in it: capture and exchange of both.
-        items: Items of the chat by number, in order; a new one has the next number.
-        told: What is known by now.
+        records: Records on the shared clock with their places in the story, and links.
+        before: For each request that continues a conversation the request before: capture and exchange of both.
+        items: New and changed items of the chat, by number.
+        state: The state of the story.
     """
 
     records: Sequence[Record] = ()
     before: Mapping[Key, Key] = field(default_factory=dict[Key, Key])
     items: Sequence[tuple[int, Item]] = ()
-    told: Told
+    state: StoryState
 
 
 class _Chat:
-    """Takes the items of a chat, and keeps which of them are new."""
+    """Collects the items of a chat, and remembers new and changed items."""
 
     def __init__(self) -> None:
         self._items: list[Item] = []
@@ -98,67 +99,67 @@ class _Chat:
         return self._items[number]
 
     def add(self, item: Item) -> int:
-        """The next item; its number."""
+        """Append an item, and return its number."""
         self._items.append(item)
         self._new[len(self._items) - 1] = item
         return len(self._items) - 1
 
     def put(self, number: int, item: Item) -> None:
-        """An item in the place of one."""
+        """Replace an item."""
         self._items[number] = self._new[number] = item
 
     def news(self) -> Sequence[tuple[int, Item]]:
-        """What came or changed since the last call."""
+        """Return the items added or changed since the last call."""
         new, self._new = self._new, {}
-        return sorted(new.items(), key=lambda each: each[0])
+        return sorted(new.items(), key=itemgetter(0))
 
 
 class Following:
-    """Reads the story of one session. `read` is for one thread at a time, all else for any.
+    """Reads a story. Only `read` must be called by one thread at a time.
 
     Args:
-        store: Where the taps write.
-        session: One of the taps' sessions.
+        store: The store in which the taps record.
+        session: The id of a story, or that of a tap.
 
     Attributes:
-        pieces: What was read, for whoever shows it to take away.
+        pieces: What was read. The reader removes the pieces that it has shown.
     """
 
     def __init__(self, store: Store, session: str) -> None:
         self.pieces: deque[Piece] = deque()
         self._store = store
         self._session = session
-        self._told = Told()
+        self._state = StoryState()
         self._story = Story(session)
         self._chat = _Chat()
         self._telling = Telling(self._story, self._chat, is_followed=True)
         self._merging = Merging(store, self._story.clock)
-        self._known: Known = {}
-        self._given: set[Found] = set()
+        self._stories = Stories(store)
+        self._given: set[FoundLink] = set()
         self._links = 0
         self._joined = self._version = -1
         self._looked_for_taps = self._join_at = 0.0
-        self._is_changed = False  # something was written since it was looked for taps
+        self._is_changed = False  # whether something was written since the last search for taps
 
     @property
     def version(self) -> object:
-        """Changes whenever there may be something to read.
+        """A value that changes whenever new records may be waiting.
 
         Raises:
             StoreError: The file cannot be read.
         """
-        is_due = (self._told.live or self._is_changed) and time.monotonic() - self._looked_for_taps >= TAPS_SECONDS
+        is_due = (self._state.live or self._is_changed) and time.monotonic() - self._looked_for_taps >= TAPS_SECONDS
         return self._store.data_version(), is_due, self._merging.is_waiting
 
     def on_clock(self, record: Record) -> Record:
-        """A record of the story with its time on the shared clock."""
+        """Return a record of the story with its time on the shared clock."""
         return self._story.clock.on_it(record)
 
     def read(self, seconds: float) -> None:
-        """Read for about so long what is new. Blocks on the disk.
+        """Read new records, for about `seconds`. Blocks.
 
         Raises:
-            StoreError: The file cannot be read; what is missing is read when it is asked for again, which `version` says in a moment.
+            StoreError: The file cannot be read; `version` changes soon, and another call reads the rest.
         """
         try:
             self._read(seconds)
@@ -182,7 +183,10 @@ class Following:
                 break
             self._hand_over_read(ready)
         is_read = self._merging.is_read
-        if self._joined != self._story.revision and time.monotonic() >= self._join_at:
+        is_first = (
+            is_read and self._joined < 0 and not self._merging.is_waiting
+        )  # whoever opens a story waits for the links
+        if self._joined != self._story.revision and (is_first or time.monotonic() >= self._join_at):
             began, took = time.monotonic(), time.thread_time()
             self._tell()
             if is_read:
@@ -190,62 +194,66 @@ class Following:
             took = time.thread_time() - took
             self._join_at = began + min(max(JOIN_SECONDS, PATIENCE * took), LONGEST_SECONDS)
         is_whole = is_read and not self._merging.is_waiting and self._joined == self._story.revision
-        if is_whole != self._told.is_whole:
-            self._told = replace(self._told, is_whole=is_whole)
+        if is_whole != self._state.is_whole:
+            self._state = replace(self._state, is_whole=is_whole)
             self._hand_over()
 
     def _hand_over_read(self, ready: Sequence[Record]) -> None:
         records = [self._story.feed(record) for record in ready]
         requests = [record for record in records if record.draft.wire == "llm" and record.draft.kind == "request"]
         before = {_exchange(record): key for record in requests if (key := self._story.before(record)) is not None}
-        self.pieces.append(Piece(records=records, before=before, told=self._told))
+        self.pieces.append(Piece(records=records, before=before, state=self._state))
 
     def _hand_over(self, *, records: Sequence[Record] = (), items: Sequence[tuple[int, Item]] = ()) -> None:
-        self.pieces.append(Piece(records=records, items=items, told=self._told))
+        self.pieces.append(Piece(records=records, items=items, state=self._state))
 
     def _look_for_taps(self) -> None:
-        """Those that belong to the story by now, and whether they run."""
+        """Find the story's taps, and the running taps."""
         self._is_changed = False
-        told = story_with(self._store, self._session, self._known)
-        taps = {
-            capture: info
-            for info in told.taps
-            for capture in (captures_of(self._store, info.id) if info.imported else (info.id,))
-        }
-        self._merging.take(taps)
-        self._telling.names_hosts |= len(told.hosts) > 1
-        now = replace(
-            self._told,
-            live=told.live,
-            running=frozenset(capture for capture, info in taps.items() if info.live),
-            title=told.title if told.taps else "",
-            is_stale=self._told.is_stale or self._merging.is_wrong,
+        story = self._stories.get(self._session)
+        taps = (
+            {}
+            if story is None
+            else {
+                capture: info
+                for info in story.taps
+                for capture in (captures_of(self._store, info.id) if info.imported else (info.id,))
+            }
         )
-        if now != self._told:
-            self._told = now
+        self._merging.take(taps, {} if story is None else story.other_hosts)
+        self._telling.names_hosts |= story is not None and len(story.hosts) > 1
+        now = replace(
+            self._state,
+            live=story is not None and story.live,
+            running=frozenset(capture for capture, info in taps.items() if info.live),
+            title="" if story is None else story.title,
+            is_stale=self._state.is_stale or self._merging.is_wrong,
+        )
+        if now != self._state:
+            self._state = now
             self._hand_over()
 
     def _join(self) -> None:
-        """What was found to belong together; not before all is read: more may make it doubtful."""
+        """Find links, once everything is read: more records could make a link doubtful."""
         self._joined = self._story.revision
-        found = list(self._story.links())
-        known = {_place(each) for each in self._given}
+        links = list(self._story.links())
+        given = {_place(link) for link in self._given}
         is_stale = self._merging.is_wrong or (
-            not self._given <= set(found) and not known <= {_place(each) for each in found}
+            not self._given <= set(links) and not given <= {_place(link) for link in links}
         )
-        self._told = replace(self._told, is_stale=is_stale, doubtful=doubts_of(self._story))
-        new = [each for each in found if each not in self._given]
+        self._state = replace(self._state, is_stale=is_stale, doubtful=doubts_of(self._story))
+        new = [link for link in links if link not in self._given]
         self._given.update(new)
-        links = [self._link(each) for each in new if _place(each) not in known]
-        for start in range(0, max(len(links), 1), PER_LINKS):
-            self._hand_over(records=links[start : start + PER_LINKS])
+        records = [self._record_of(link) for link in new if _place(link) not in given]
+        for start in range(0, max(len(records), 1), PER_LINKS):
+            self._hand_over(records=records[start : start + PER_LINKS])
 
     def _tell(self) -> None:
-        """What was said, and who speaks."""
+        """Bring the chat up to date, and the names of hosts and models."""
         story = self._story
         self._telling.tell()
-        self._told = replace(
-            self._told,
+        self._state = replace(
+            self._state,
             hosts=story.hosts,
             models=models_of(story.spoken),
             protocols=protocols_of(story.spoken),
@@ -259,23 +267,23 @@ class Following:
             self._hand_over(items=items[start : start + PER_LINKS])
 
     def _names(self) -> Mapping[str, tuple[str, str]]:
-        known: dict[str, set[tuple[str, str]]] = {}
+        tools_by_name: dict[str, set[tuple[str, str]]] = {}
         for joined in self._story.joined():
             if joined.server:
-                known.setdefault(joined.asked.name, set()).add((joined.server, joined.tool))
-        return {name: next(iter(tools)) for name, tools in known.items() if len(tools) == 1}
+                tools_by_name.setdefault(joined.asked.name, set()).add((joined.server, joined.tool))
+        return {name: next(iter(tools)) for name, tools in tools_by_name.items() if len(tools) == 1}
 
-    def _link(self, found: Found) -> Record:
+    def _record_of(self, link: FoundLink) -> Record:
         self._links += 1
-        draft = Draft(wire="host", kind="link", place=found.place, data=found.link.to_bytes())
-        return Record(capture=found.capture, seq=_LINKS_FROM + self._links, time_ns=0, mono_ns=0, draft=draft)
+        draft = Draft(wire="host", kind="link", place=link.place, data=link.link.to_bytes())
+        return Record(capture=link.capture, seq=_LINKS_FROM + self._links, time_ns=0, mono_ns=0, draft=draft)
 
 
 def _exchange(record: Record) -> Key:
     return record.capture, record.draft.exchange or ""
 
 
-def _place(found: Found) -> tuple[object, ...]:
-    """What is joined to what, whatever is known besides."""
-    link = found.link
-    return found.capture, link.relation, link.call, link.span.exchange, link.span.seq, not link.call and link.span
+def _place(found_link: FoundLink) -> tuple[object, ...]:
+    """Return the ends of a link, without the link's words and certainty."""
+    link = found_link.link
+    return found_link.capture, link.relation, link.call, link.span.exchange, link.span.seq, not link.call and link.span

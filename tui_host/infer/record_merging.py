@@ -1,6 +1,6 @@
-"""Puts the records of several captures in the order of time while taps go on writing them.
+"""Merge the records of several captures in the order of time while taps go on recording.
 
-Every tap is a process of its own that writes to the database: what has just come waits a moment for what the others have yet to write.
+Every tap is a process of its own that writes to the database: a new record waits a moment for earlier ones from other taps.
 """
 
 from __future__ import annotations
@@ -16,19 +16,45 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.wall_clock import WallClock
 from tui_host.errors import StoreError
+from tui_host.infer.asking.host_names import host_named
+from tui_host.infer.tapped_frames import client_in
 
 WAIT_NS = 250_000_000
-"""So long a record waits for what another process has yet to write of the time before it."""
+"""How long a record waits for earlier ones that other processes have yet to write."""
 PER_PAGE = 250
-"""Records that are read, and given, at a time."""
+"""The most records that are read, and given, at a time."""
+
+
+class OtherHosts:
+    """Recognises records of other stories' hosts on a shared server.
+
+    Args:
+        hosts: The names of those hosts; none if the server is not shared.
+    """
+
+    def __init__(self, hosts: frozenset[str] = frozenset()) -> None:
+        self._others = hosts
+        self._hosts: dict[str | None, set[str]] = {}
+
+    def have(self, record: Record) -> bool:
+        """Whether the capture's next record is on a connection used only by hosts of other stories."""
+        draft = record.draft
+        if not self._others:
+            return False
+        if draft.direction == "out" and draft.kind in {"request", "frame"} and (client := client_in(draft.data)):
+            self._hosts.setdefault(draft.connection, set()).add(host_named(client))
+        hosts = self._hosts.get(draft.connection)
+        return bool(hosts) and hosts <= self._others
 
 
 @dataclass(slots=True)
 class _Tapped:
-    """One tap's capture, as far as it was read."""
+    """A capture, as far as read."""
 
     capture: str
     info: SessionInfo
+    other_hosts: frozenset[str] = frozenset()
+    filter: OtherHosts = field(default_factory=OtherHosts)
     seen: int = 0
     is_fed: bool = False
     reading: Iterator[Record] | None = None
@@ -37,14 +63,14 @@ class _Tapped:
 
 
 class Merging:
-    """The records of a story's captures, each once. For one thread; another may ask whether it is waiting.
+    """Gives each record of a story's captures once. Only `is_waiting` may be used by several threads.
 
     Args:
         store: Where the taps write.
-        clock: The one that all captures share.
+        clock: The clock that all captures share.
 
     Attributes:
-        is_wrong: What was given is not the story, or not in its order: something belongs before it, or some of it to another host.
+        is_wrong: What was given is out of order, or not of this story.
     """
 
     def __init__(self, store: Store, clock: WallClock) -> None:
@@ -52,40 +78,46 @@ class Merging:
         self._store = store
         self._clock = clock
         self._taps: dict[str, _Tapped] = {}
-        self._sent_ns = 0  # when the last frame passed that was given
+        self._frame_ns = 0  # the time of the last frame that was given
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something was read that is not given yet."""
+        """Whether some records were read and not given yet."""
         return any(tap.waiting for tap in list(self._taps.values()))
 
     @property
     def is_read(self) -> bool:
-        """Whether all was read that had been written when it was last said that there is more."""
+        """Whether all records written before the last call of `look_again` were read."""
         return not any(tap.has_more for tap in self._taps.values())
 
     def look_again(self) -> None:
-        """Something was written: look for it in every capture."""
+        """Look for new records in every capture."""
         for tap in self._taps.values():
             tap.has_more = True
 
-    def take(self, taps: Mapping[str, SessionInfo]) -> None:
-        """The story's captures by now, with their sessions. What was given of one that is left out is wrong."""
-        known = self._taps
-        self.is_wrong |= any(tap.is_fed for capture, tap in known.items() if capture not in taps)
-        self._taps = {capture: known.get(capture) or _Tapped(capture, info) for capture, info in taps.items()}
+    def take(self, taps: Mapping[str, SessionInfo], others: Mapping[str, frozenset[str]]) -> None:
+        """Set the story's captures with their sessions, and for shared servers the hosts of other stories."""
+        before = self._taps
+        self._taps = {}
         for capture, info in taps.items():
-            self._taps[capture].info = info
+            other_hosts = others.get(info.id, frozenset())
+            tap = before.get(capture)
+            if tap is None:
+                tap = _Tapped(capture, info, other_hosts, OtherHosts(other_hosts))
+            tap.info = info
+            self.is_wrong |= tap.is_fed and tap.other_hosts != other_hosts
+            self._taps[capture] = tap
+        self.is_wrong |= any(tap.is_fed for capture, tap in before.items() if capture not in taps)
 
     def begins(self) -> bool:
-        """Whether the first records of a tap have come that was silent: they may say that it is another host's."""
+        """Whether the first records of a silent tap have come: the records may name a different host."""
         silent = [tap for tap in self._taps.values() if not tap.seen]
         for tap in silent:
             self._fill(tap)
         return any(tap.waiting for tap in silent)
 
     def ready(self) -> Iterator[Record]:
-        """The next records in the order of time, a page at most."""
+        """Give the next records in the order of time, a page at most."""
         now_ns = time.time_ns()
         for tap in self._taps.values():
             self._fill(tap)
@@ -107,13 +139,13 @@ class Merging:
                 self._fill(first)
 
     def _is_late(self, record: Record, at_ns: int) -> bool:
-        """Whether a record that says what a model was asked, or asked for, comes behind a frame that may be of that turn.
+        """Whether a record of a model's exchange comes after a later frame, perhaps of the exchange's own turn.
 
-        It does where a tap was started under a story, and found only then, or where a process got to the disk late.
+        This happens where a tap joins a story late, or where a process is slow to write.
         """
         if record.draft.kind == "frame":
-            self._sent_ns = max(self._sent_ns, at_ns)
-        return record.draft.wire == "llm" and record.draft.kind != "chunk" and at_ns < self._sent_ns
+            self._frame_ns = max(self._frame_ns, at_ns)
+        return record.draft.wire == "llm" and record.draft.kind != "chunk" and at_ns < self._frame_ns
 
     def _fill(self, tap: _Tapped) -> None:
         while tap.has_more and not tap.waiting:
@@ -122,7 +154,7 @@ class Merging:
             try:
                 records = list(islice(tap.reading, PER_PAGE))
             except StoreError:
-                tap.reading = None  # it has ended with this, and would say that there is no more
+                tap.reading = None  # a generator that has raised would give no more
                 raise
             if not records:
                 tap.reading, tap.has_more = None, False
@@ -131,5 +163,6 @@ class Merging:
             tap.waiting.extend(
                 (self._clock.at_ns(record), record)
                 for record in records
-                if record.draft.kind != "link"  # as a story has them that was brought here: they are found anew
+                if record.draft.kind != "link"
+                and not tap.filter.have(record)  # links of imported stories are found anew
             )

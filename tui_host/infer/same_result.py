@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 from tui_host.infer.call_values import Says, canonical
 

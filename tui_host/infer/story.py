@@ -1,4 +1,4 @@
-"""What one host said on all wires that taps recorded of it, on one clock: in turns and steps, with the calls joined across them."""
+"""Read the records of a story on one clock, place each record in a turn and step, and link calls across the wires."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from tui_host.infer.asking.conversations import Key, Said, Talks
 from tui_host.infer.asking.injected import Injections
 from tui_host.infer.asking.model_exchange import asking_of
 from tui_host.infer.asking.request_reader import Hearing
-from tui_host.infer.asking.speakers import Agent, Own, Speaking, hosts_asking, hosts_of, own_hosts, speaking_in
-from tui_host.infer.call_joining import Joined, Joining
+from tui_host.infer.asking.speakers import Own, Speaking, hosts_asking, hosts_of, own_hosts, speaking_in
+from tui_host.infer.call_joining import TOLD_OTHERWISE, Joined, Joining
 from tui_host.infer.call_steps import Steps
 from tui_host.infer.call_values import Asked
 from tui_host.infer.clock_offsets import Cuts
 from tui_host.infer.tapped_frames import Frames
-from tui_host.infer.tool_aliases import name_any
 
 _WORDS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A link that was found, and where its bytes are."""
+class FoundLink:
+    """A link with the capture and place of its bytes."""
 
     capture: str
     place: Place
@@ -35,17 +34,17 @@ class Found:
 
 
 class Story:
-    """Takes in the records of several captures, in the order of time, and finds out what belongs together.
+    """Takes in the records of several captures in the order of time, and links calls, frames and results.
 
     Args:
-        session: The id that the records are to have as their session's.
+        session: The session id to put into the records' places.
 
     Attributes:
-        clock: The one that all captures share.
-        talks: The conversations.
-        frames: The servers' side.
+        clock: The clock that all captures share.
+        talks: The conversations with models.
+        frames: The messages to and from servers.
         revision: Grows with everything that may change a link.
-        unasked: How many answers belong to no request that was captured.
+        unasked: The number of answers without a captured request.
     """
 
     def __init__(self, session: str = "") -> None:
@@ -54,43 +53,48 @@ class Story:
         self.frames = Frames()
         self.revision = self.unasked = 0
         self._unasked: set[Key] = set()
-        self._last_ns = 0
+        self._at_ns = self._last_ns = 0
         self._session = session
+        self._places: dict[tuple[int, int], Place] = {}
         self._hearing = Hearing()
         naming = Naming(self.talks, self.frames)
         self._steps = Steps(self.talks, self.frames, naming)
         self._cuts = Cuts()
         self._joining = Joining(self.talks, self.frames, naming, self._cuts, self.clock)
         self._injections = Injections()
-        self._injected: list[Found] = []
+        self._injected: list[FoundLink] = []
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
-        self._own: tuple[int, Own] = (-1, {})
-        self._asking: tuple[int, Mapping[Speaking, str]] = (-1, {})
+        self._hosts_asking: tuple[int, Mapping[Speaking, str]] = (-1, {})
 
     def feed(self, record: Record) -> Record:
-        """Take in the next record; gives it with its time on the shared clock, and its place in the story."""
+        """Take in the next record; return the record with the time on the shared clock and the place in the story."""
+        draft, place = record.draft, self.take(record)
+        draft = draft if draft.place == place else replace(draft, place=place)
+        mono_ns = None if record.mono_ns is None else self._at_ns
+        return Record(capture=record.capture, seq=record.seq, time_ns=record.time_ns, mono_ns=mono_ns, draft=draft)
+
+    def take(self, record: Record) -> Place:
+        """Take in the next record, and return the record's place in the story."""
         at_ns = self.clock.at_ns(record)
-        if record.mono_ns is None:  # what tells no time came after all before it, and that is all that is known of it
+        if record.mono_ns is None:  # a record without a time came after all records before it
             at_ns = max(at_ns, self._last_ns + 1)
         else:
-            self._cuts.hear((record.capture, record.draft.peer), at_ns)
+            self._cuts.add((record.capture, record.draft.peer), at_ns)
+        self._at_ns = at_ns
         self._last_ns = max(self._last_ns, at_ns)
         draft = record.draft
-        said: Said | None = None
+        exchange: Said | None = None
         if draft.wire == "llm" and draft.exchange is not None:
-            said = self._exchange(record, at_ns)
+            exchange = self._exchange(record, at_ns)
         elif draft.kind == "frame":
             before = self.frames.revision
             call = self.frames.feed(record, at_ns)
             self.revision += self.frames.revision - before
-            said = None if call is None else self._steps.of(call)
-        place = self._place(said)
-        draft = draft if draft.place == place else replace(draft, place=place)
-        mono_ns = None if record.mono_ns is None else at_ns
-        return Record(capture=record.capture, seq=record.seq, time_ns=record.time_ns, mono_ns=mono_ns, draft=draft)
+            exchange = None if call is None else self._steps.of(call)
+        return self._place(exchange)
 
     def _exchange(self, record: Record, at_ns: int) -> Said | None:
-        """The next record of an exchange; gives it in its conversation, None where it is none with a model that can be read."""
+        """Take in the next record of an exchange, and return the exchange; None if the exchange is no readable request to a model."""
         key = (record.capture, record.draft.exchange or "")
         if record.draft.kind == "request" and record.draft.malformed == MISSING:
             self._unasked.add(key)
@@ -101,121 +105,109 @@ class Story:
             asking = asking_of(record, at_ns, self._hearing)
             if asking is None or not (asking.messages or asking.is_unheard):
                 return None
-            self._injected += self._found_injected(self.talks.add(asking))
-        said = self.talks.said.get(key)
-        if said is None:
+            self._injected += self._injected_links(self.talks.add(asking))
+        exchange = self.talks.said.get(key)
+        if exchange is None:
             return None
-        said.asking.feed(record, at_ns)
+        exchange.asking.feed(record, at_ns)
         self.revision += 1
-        if said.asking.is_over:
-            self.talks.learn(said.asking)
-        return said
+        if exchange.asking.is_over:
+            self.talks.learn(exchange.asking)
+        return exchange
 
-    def _found_injected(self, said: Said) -> Iterator[Found]:
-        """What a tool protocol put into a request, as links."""
-        asking, place = said.asking, self._place(said)
-        capture, exchange = asking.key
+    def _injected_links(self, exchange: Said) -> Iterator[FoundLink]:
+        """Give links to a tool protocol's texts in a request."""
+        asking, place = exchange.asking, self._place(exchange)
+        capture, name = asking.key
         for start, end, words in self._injections.found_in(
             asking.protocol, asking.body, asking.system_pieces, asking.messages
         ):
-            span = Span(exchange=exchange, side="request", start=start, end=end)
-            yield Found(capture=capture, place=place, link=Link(relation="injected", call="", span=span, words=words))
+            span = Span(exchange=name, side="request", start=start, end=end)
+            yield FoundLink(
+                capture=capture, place=place, link=Link(relation="injected", call="", span=span, words=words)
+            )
 
-    def _place(self, said: Said | None) -> Place:
-        """An exchange's place in the story; that of none is the session alone."""
-        if said is None:
-            return Place(session=self._session or None)
-        return Place(session=self._session or None, turn=said.turn, step=said.step)
+    def _place(self, exchange: Said | None) -> Place:
+        """Return the place of an exchange; for None the session's place, without turn and step."""
+        key = (0, 0) if exchange is None else (exchange.turn, exchange.step)
+        if key not in self._places:
+            self._places[key] = Place(session=self._session or None, turn=key[0] or None, step=key[1] or None)
+        return self._places[key]
 
     def before(self, record: Record) -> Key | None:
-        """The exchange that asked before the one of a record in its conversation; None where that is the first, or none."""
-        said = self.talks.said.get((record.capture, record.draft.exchange or ""))
-        return None if said is None else said.before
+        """Return the previous exchange in the conversation of a record's exchange; None for the first exchange."""
+        exchange = self.talks.said.get((record.capture, record.draft.exchange or ""))
+        return None if exchange is None else exchange.before
 
-    # What is found.
+    # Links.
 
     def joined(self) -> Sequence[Joined]:
-        """All calls that were asked for, in order, with the frames and places that are theirs without a doubt."""
+        """Return all calls requested by models, in order, each with the frames and results certainly belonging to the call."""
         if self._joined[0] != self.revision:
             self._joined = self.revision, tuple(self._joining.joined())
         return self._joined[1]
 
-    def links(self) -> Iterator[Found]:
-        """The same as links, and what the host put into its requests.
+    def links(self) -> Iterator[FoundLink]:
+        """Give the links of all calls, and of the texts added to requests by the host.
 
-        What was asked, and what is told by an id, is read, as is which frame carried it where that names the call; else it is
-        inferred, and known by value.
+        A link is known by id where the bytes name the call, else inferred and known by value.
         """
         yield from self._injected
         for joined in self.joined():
             asked = joined.asked
-            said = self.talks.said[asked.capture, asked.exchange]
-            place = replace(self._place(said), call=asked.key)
+            exchange = self.talks.said[asked.capture, asked.exchange]
+            place = replace(self._place(exchange), call=asked.key)
             bare = Link(relation="asked", call=asked.key, span=Span(), server=joined.server, tool=joined.tool)
-            if said.asking.is_over:  # else its span may still grow
+            if exchange.asking.is_over:  # else the span may still grow
                 link = replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS))
-                yield Found(capture=asked.capture, place=place, link=link)
+                yield FoundLink(capture=asked.capture, place=place, link=link)
             for sent in joined.sent:
-                known = "id" if joined.is_named_in(sent) else "value"
-                link = replace(bare, relation="sent", span=Span(seq=sent.seq), known=known)
-                yield Found(capture=sent.capture, place=place, link=link)
+                certainty = "id" if joined.is_named_in(sent) else "value"
+                link = replace(bare, relation="sent", span=Span(seq=sent.seq), known=certainty)
+                yield FoundLink(capture=sent.capture, place=place, link=link)
                 if sent.answer is not None:
-                    link = replace(bare, relation="answered", span=Span(seq=sent.answer.seq), known=known)
-                    yield Found(capture=sent.capture, place=place, link=link)
-            for told in joined.told:
-                span = Span(exchange=told.exchange, side="request", start=told.start, end=told.end)
-                known = "id" if told.by_id else "value"
-                link = replace(bare, relation="told", span=span, known=known, words=line(told.text, _WORDS))
-                yield Found(capture=told.capture, place=place, link=link)
+                    link = replace(bare, relation="answered", span=Span(seq=sent.answer.seq), known=certainty)
+                    yield FoundLink(capture=sent.capture, place=place, link=link)
+            for result in joined.told:
+                span = Span(exchange=result.exchange, side="request", start=result.start, end=result.end)
+                certainty = "id" if result.by_id else "value"
+                words = f"{TOLD_OTHERWISE}: {result.text}" if joined.is_told_otherwise else result.text
+                link = replace(bare, relation="told", span=span, known=certainty, words=line(words, _WORDS))
+                yield FoundLink(capture=result.capture, place=place, link=link)
 
-    # Who it is.
+    # Hosts.
 
     @property
     def spoken(self) -> Sequence[Speaking]:
-        """What the exchanges tell of who speaks, each different one once, in order."""
-        return list(dict.fromkeys(speaking_in(said.asking) for said in self.talks.said.values()))
+        """The different combinations of agent and model in the exchanges, in order."""
+        return list(dict.fromkeys(speaking_in(exchange.asking) for exchange in self.exchanges))
 
     @property
     def hosts(self) -> Sequence[str]:
-        """The hosts that spoke, as they call themselves."""
+        """The stated names of the hosts."""
         return hosts_of(self.spoken, self.frames.clients.values(), self.own)
 
     @property
     def own(self) -> Own:
-        """The hosts of those that ask and do not say who they are, as far as that was found."""
-        if self._own[0] != self.revision:
-            clients = self.frames.clients.values()
-            self._own = self.revision, own_hosts(self.spoken, clients, self._carried(), self._offered())
-        return self._own[1]
+        """The hosts of agents that do not name themselves; see `own_hosts`."""
+        return own_hosts(self.spoken, self.frames.clients.values())
 
-    def host_of(self, said: Said) -> str:
-        """The host that asked, by the name that it has among the hosts; empty where that is not known."""
-        if self._asking[0] != self.revision:
-            self._asking = self.revision, hosts_asking(self.spoken, self.own)
-        return self._asking[1][speaking_in(said.asking)]
+    def host_of(self, exchange: Said) -> str:
+        """Return the name, as in `hosts`, of the host behind an exchange; empty if unknown."""
+        if self._hosts_asking[0] != self.revision:
+            self._hosts_asking = self.revision, hosts_asking(self.spoken, self.own)
+        return self._hosts_asking[1][speaking_in(exchange.asking)]
 
     @property
     def whose(self) -> Mapping[int, str]:
-        """Whose each turn is, as far as that is known; nothing where all is of one host."""
+        """The host of each turn, where the story has several hosts."""
         if len(self.hosts) < 2:
             return {}
         hosts: dict[int, str] = {}
-        for said in self.exchanges:
-            if not said.is_beside and (host := self.host_of(said)):
-                hosts.setdefault(said.turn, host)
+        for exchange in self.exchanges:
+            if not exchange.is_beside and (host := self.host_of(exchange)):
+                hosts.setdefault(exchange.turn, host)
         return hosts
-
-    def _carried(self) -> Iterator[tuple[Agent, str]]:
-        for joined in self.joined():
-            asking = self.talks.said[joined.asked.capture, joined.asked.exchange].asking
-            yield from ((asking.agent, self.frames.clients.get(sent.line, "")) for sent in joined.sent)
-
-    def _offered(self) -> Iterator[tuple[Agent, str]]:
-        offering = dict.fromkeys((said.asking.agent, tuple(said.asking.offered)) for said in self.talks.said.values())
-        for place, client in self.frames.clients.items():
-            server = self.frames.peers[place]
-            tools = frozenset(tool for tool in self.frames.tools if tool[0] == server)
-            yield from ((agent, client) for agent, names in offering if name_any(names, tools))
 
     @property
     def exchanges(self) -> Sequence[Said]:

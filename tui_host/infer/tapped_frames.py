@@ -10,7 +10,7 @@ from typing import TypeAlias
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.frames.frame_summary import introduced
 from tui_host.capture.json.narrowing import items, mapping, said
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import Record
 from tui_host.errors import JSON
 from tui_host.infer.call_values import (
@@ -67,6 +67,7 @@ class Frames:
         listed: The tools that each server lists, by name, with what it says of each; another object whenever that changes.
         peers: The server of each connection.
         captures: Where each server is spoken to.
+        since: When each connection began.
         clients: What the client of each connection calls itself: hosts may share a tap.
         revision: Grows with what matters to joining.
     """
@@ -81,7 +82,7 @@ class Frames:
         self.revision = 0
         self._calls: dict[_Identity, FrameKey | None] = {}
         self._lists: set[_Identity] = set()
-        self._since: dict[Line, int] = {}
+        self.since: dict[Line, int] = {}
         self._begun: set[Line] = set()
         self._tasks: dict[_Identity, FrameKey] = {}
         self._defaults: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
@@ -89,8 +90,8 @@ class Frames:
     def feed(self, record: Record, at_ns: int) -> FrameKey | None:
         """The next frame, and when it passed; the key of the call that it carries or answers, if it is of one."""
         draft = record.draft
-        if _line(record) not in self._since:
-            self._since[_line(record)] = at_ns
+        if _line(record) not in self.since:
+            self.since[_line(record)] = at_ns
             self.peers[_line(record)] = draft.peer
             self.captures.setdefault(draft.peer, set()).add(record.capture)
         if len(draft.data) > MOST:
@@ -157,7 +158,7 @@ class Frames:
             rpc_id=message.identity.strip('"'),
             ids=frozenset(value for value in meta.values() if isinstance(value, str) and value),
             defaults=self._defaults.get((record.draft.peer, tool), ()),
-            since_ns=self._since[line],
+            since_ns=self.since[line],
             is_from_start=line in self._begun,
             mono_ns=record.mono_ns,
         )

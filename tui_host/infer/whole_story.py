@@ -1,8 +1,7 @@
-"""The whole of what taps of one story recorded, as one session: to be shown and exported as others are.
+"""Export and show a story as a session: chat items, records in the order of time, and links.
 
-It is read once to find out what belongs together, and again for its records: these are in the order of time, each with the turn and
-step that it seems to belong to, and behind them stand the links that were found. What was brought here from a file comes out as it
-came in.
+The records are read twice: once to find what belongs together, and again each time they are exported, with the turn and step that
+was found for each. An imported story keeps the places and links that it came with.
 """
 
 from __future__ import annotations
@@ -14,89 +13,92 @@ from heapq import merge
 from operator import itemgetter
 
 from tui_host.capture.record import Draft, Place, Record
-from tui_host.capture.store.imported_names import own_name
+from tui_host.capture.session_summary import own_name
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import captures_of
 from tui_host.capture.wall_clock import WallClock
 from tui_host.chat.conversation import Conversation, item_to_text
 from tui_host.infer.asking.speakers import in_words, models_in_words, models_of, protocols_of
+from tui_host.infer.record_merging import OtherHosts
+from tui_host.infer.stories import TapStory
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import Telling
-from tui_host.infer.taps.stories import TapStory
 
-_STEPS = 32
-"""Bits of a step's number."""
+_STEP_BITS = 32
 
 
 @dataclass(slots=True)
 class _Capture:
-    """One capture, as far as it was read: a tap may go on meanwhile."""
+    """A capture, up to the last record at the first reading: a tap may go on recording."""
 
     id: str
+    other_hosts: frozenset[str]
     last: Record | None = None
 
 
 class Whole:
-    """A story as it is now.
+    """A story in its present state.
 
     Args:
-        store: Where it is kept.
-        told: What it consists of.
-        redact: What every text of its chat passes.
+        store: The store.
+        told: The story.
+        redact: Takes secrets out of the texts of the chat.
 
     Attributes:
-        info: It as a session, named by its first tap's.
-        taps: What it consists of.
+        info: The story as a session.
+        taps: The taps' sessions.
     """
 
     def __init__(self, store: Store, told: TapStory, redact: Callable[[str], str] = str) -> None:
-        self.info = told.taps[0]
+        self._is_imported = told.taps[0].imported
+        self.info = told.taps[0] if self._is_imported else told.info
         self.taps = told.taps
         self._store = store
         self._conversation = Conversation(redact=redact)
-        self._is_imported = self.info.imported
-        names = (name for tap in told.taps for name in captures_of(store, tap.id))
         self._clock = WallClock()
-        self._captures = [_Capture(name) for name in sorted(names, key=own_name)]
+        captures = (
+            _Capture(name, told.other_hosts.get(tap.id, frozenset()))
+            for tap in told.taps
+            for name in captures_of(store, tap.id)
+        )
+        self._captures = sorted(captures, key=lambda capture: own_name(capture.id))
         self._places = array("Q")
-        self._joined: dict[
-            tuple[str, int], tuple[int, int]
-        ] = {}  # turns and steps of what was found to belong to calls
+        self._linked_places: dict[tuple[str, int], tuple[int, int]] = {}
         self._links: list[Record] = []
-        self._read(told)
+        self._read()
 
     def session_items(self, session: str) -> Sequence[str]:  # noqa: ARG002 - there is but one
-        """The JSON of the chat's items, in order."""
+        """Return the items of the chat as JSON, in order."""
         return [item_to_text(item) for item in self._conversation.items]
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:  # noqa: ARG002 - as above
-        """The records in the order of time, then the links; none is a preamble."""
+        """Give the records in the order of time, then the links. None is a preamble."""
+        places: dict[tuple[Place, tuple[int, int]], Place] = {}
         for number, record in enumerate(self._merged()):
             if not self._is_imported:
-                turn, step = self._joined.get(record.key) or divmod(self._places[number], 1 << _STEPS)
-                place = replace(record.draft.place, turn=turn or None, step=step or None)
-                record = replace(record, draft=replace(record.draft, place=place))  # noqa: PLW2901 - the same in its place
+                own = record.draft.place
+                step = self._linked_places.get(record.key) or divmod(self._places[number], 1 << _STEP_BITS)
+                if (own, step) not in places:
+                    places[own, step] = replace(own, turn=step[0] or None, step=step[1] or None)
+                if places[own, step] != own:
+                    record = replace(record, draft=replace(record.draft, place=places[own, step]))  # noqa: PLW2901
             yield record, False
         yield from ((link, False) for link in self._links)
 
-    def _read(self, told: TapStory) -> None:
+    def _read(self) -> None:
         story = Story(self.info.id)
         for record in self._merged():
-            place = story.feed(record).draft.place
-            self._places.append(((place.turn or 0) << _STEPS) | (place.step or 0))
+            place = story.take(record)
+            self._places.append(((place.turn or 0) << _STEP_BITS) | (place.step or 0))
         Telling(story, self._conversation).tell()
         if self._is_imported:
-            links = (self._recorded_links(capture.id) for capture in self._captures)
-            self._links = [link for of_capture in links for link in of_capture]
+            records = (record for capture in self._captures for record in self._store.records(capture=capture.id))
+            self._links = [record for record in records if record.draft.kind == "link"]
             return
         self._links = list(self._found_links(story))
         self.info = replace(
             self.info,
-            title=told.title,
-            created_ns=min(tap.created_ns for tap in told.taps),
-            updated_ns=told.updated_ns,
             turns=story.talks.turns,
-            live=told.live,
             model=models_in_words(models_of(story.spoken)),
             protocol=in_words(protocols_of(story.spoken)),
         )
@@ -105,28 +107,26 @@ class Whole:
         yield from map(itemgetter(1), merge(*map(self._timed, self._captures), key=itemgetter(0)))
 
     def _timed(self, capture: _Capture) -> Iterator[tuple[int, Record]]:
-        """A capture's records but links, with their times on the clock that all share."""
+        """Give a capture's records, without links and records of other stories' hosts, with their times on the shared clock."""
         until = None if capture.last is None else capture.last.seq
+        foreign = OtherHosts(capture.other_hosts)
         for record in self._store.records(capture=capture.id, until_seq=until):
             if until is None:
                 capture.last = record
-            if record.draft.kind != "link":
+            if record.draft.kind != "link" and not foreign.have(record):
                 yield self._clock.at_ns(record), record
 
-    def _recorded_links(self, capture: str) -> Iterator[Record]:
-        return (record for record in self._store.records(capture=capture) if record.draft.kind == "link")
-
     def _found_links(self, story: Story) -> Iterator[Record]:
-        """What was found to belong together, as records behind those of their captures."""
-        found = list(story.links())
-        for each in found:
-            if each.link.span.seq is not None and each.place.turn and each.place.step:
-                self._joined[each.capture, each.link.span.seq] = each.place.turn, each.place.step
+        """Give the links as records, numbered from each capture's last record on."""
+        links = list(story.links())
+        for link in links:
+            if link.link.span.seq is not None and link.place.turn and link.place.step:
+                self._linked_places[link.capture, link.link.span.seq] = link.place.turn, link.place.step
         for capture in self._captures:
             last = capture.last
-            of_capture = (each for each in found if each.capture == capture.id)
-            for number, each in enumerate(of_capture, 1):
+            of_capture = (link for link in links if link.capture == capture.id)
+            for number, link in enumerate(of_capture, 1):
                 assert last is not None  # noqa: S101 - what is linked was read
-                place = Place(session=self.info.id, turn=each.place.turn, step=each.place.step, call=each.place.call)
-                draft = Draft(wire="host", kind="link", place=place, data=each.link.to_bytes())
+                place = Place(session=self.info.id, turn=link.place.turn, step=link.place.step, call=link.place.call)
+                draft = Draft(wire="host", kind="link", place=place, data=link.link.to_bytes())
                 yield replace(last, seq=last.seq + number, draft=draft)

@@ -1,1 +1,1 @@
-"""The model's side: neutral messages, dialects, tool protocols, and the client that streams one exchange."""
+"""The model's side: neutral messages, dialects, tool protocols, and the client for streaming an answer."""

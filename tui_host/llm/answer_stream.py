@@ -1,10 +1,10 @@
-"""One answer of a model while it comes: its events, and at its end how it ended. Imported late, with httpx."""
+"""Streams one answer of a model: events, and the reason for the end. Imported late, with httpx."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import anyio
 import anyio.to_thread
@@ -14,16 +14,166 @@ from tui_host.capture import content_codings as codings
 from tui_host.capture.http.httpx_tap import shifts_of
 from tui_host.capture.record import Place, Shift
 from tui_host.errors import ModelError
-from tui_host.llm.answer_events import Answer
-from tui_host.llm.events import ModelEvent
+from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.events import CutOff, Failed, ModelEvent, Stopped, Unreadable
 from tui_host.llm.exchange_errors import fault_of, redacted, refusal_of, where
-from tui_host.llm.incoming_body import Incoming
-from tui_host.llm.messages import Ask
+from tui_host.llm.messages import Ask, Stop
 from tui_host.llm.model_request import Outgoing
 from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.llm.provider_faults import failure
 from tui_host.llm.sender import LINGER_SECONDS, Sender, close
 from tui_host.settings.schema import Provider
+
+MADE_UP_LIMIT: Final = 8 << 10
+"""Characters behind a call, made up by the model, until its answer is closed: they are what people come to see, and usage comes last."""
+MADE_UP_SECONDS: Final = 5.0
+"""The longest time from the first made-up character until the answer is closed."""
+CLOSED: Final = "closed by the host"
+ANSWER_LIMIT: Final = 64 << 20
+"""Bytes of one answer, after content decoding."""
+
+
+class Answer:
+    """Turns a response's bytes into events, through content coding, dialect and tool protocol.
+
+    Attributes:
+        size: Bytes of the body so far, after content decoding.
+        stop: Why it ended, None before.
+        failure: The provider's error at the end of the answer, None without an error.
+    """
+
+    def __init__(self, provider: Provider, response: httpx.Response, reader: Reader | None) -> None:
+        self.size = 0
+        self.failure: Failed | None = None
+        self.stop: Stop | None = None
+        self._seen: set[type[ModelEvent]] = set()
+        self._has_end = "content-length" in response.headers or "transfer-encoding" in response.headers
+        self._encoding = response.headers.get("content-encoding")
+        self._coding: codings.Decoder | None = None
+        self._decoder = dialect(provider.dialect).decoder(response.headers.get("content-type", ""))
+        self._reader = reader
+        self._made_up = 0  # characters
+        self._made_up_since = 0.0
+
+    @property
+    def is_made_up(self) -> bool:
+        """Whether the model has gone on for long after its call."""
+        if not self._made_up:
+            return False
+        return self._made_up > MADE_UP_LIMIT or anyio.current_time() - self._made_up_since > MADE_UP_SECONDS
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether the answer came whole, as far as HTTP can tell, and is unreadable."""
+        return self._has_end and self._seen - {Stopped} == {Unreadable}
+
+    def feed(self, data: bytes) -> Sequence[ModelEvent]:
+        """Return the events in these bytes. Raises `CodingError`."""
+        if self._coding is None:
+            self._coding = codings.decoder(self._encoding)
+        decoded = self._coding.feed(data)
+        self.size += len(decoded)
+        if self.size > ANSWER_LIMIT:
+            raise codings.CodingError(f"the answer is larger than {ANSWER_LIMIT >> 20} MB")
+        return self._read(self._decoder.feed(decoded))
+
+    def finish(self) -> Sequence[ModelEvent]:
+        """Return the events at the end of the body."""
+        events = self._read(self._decoder.finish())
+        return [*events, *self._reader.finish()] if self._reader is not None else events
+
+    def close(self) -> Sequence[ModelEvent]:
+        """Return the event for an end made by the host."""
+        return self._read([Stopped(stop="end", vendor=CLOSED, start=self.size, end=self.size)])
+
+    def _read(self, events: list[ModelEvent]) -> list[ModelEvent]:
+        self._seen.update(map(type, events))
+        read_events: list[ModelEvent] = []
+        for event in events:
+            if isinstance(event, Failed):
+                self.failure = event
+            elif isinstance(event, Stopped):
+                self.stop = event.stop
+            if self._reader is not None:
+                read_events += self._reader.feed(event)
+        if self._reader is None:
+            return events
+        for event in read_events:
+            if isinstance(event, CutOff):
+                self._made_up_since = self._made_up_since or anyio.current_time()
+                self._made_up += len(event.text)
+        return read_events
+
+
+MOST_WAITING: Final = 1 << 20
+"""The most bytes read ahead."""
+
+
+class Incoming:
+    """Reads a response's body ahead, so that everything available can be taken at once.
+
+    Vendors send each event in a chunk of its own: going through every layer for each costs more than reading it.
+    """
+
+    def __init__(self, body: AsyncIterator[bytes]) -> None:
+        """Read nothing yet; `run` does."""
+        self._body = body
+        self._pieces: list[bytes] = []
+        self._waiting = 0  # bytes of them
+        self._news = anyio.Event()
+        self._taken = anyio.Event()
+        self._ended = anyio.Event()
+        self._fault: Exception | None = None
+        self._scope = anyio.CancelScope()
+
+    async def run(self) -> None:
+        """Read to the end; errors are raised in `take`."""
+        try:
+            with self._scope:
+                async for data in self._body:
+                    if not self._pieces:
+                        self._news.set()
+                    self._pieces.append(data)
+                    self._waiting += len(data)
+                    if self._waiting > MOST_WAITING:
+                        self._taken = anyio.Event()
+                        await self._taken.wait()
+        except Exception as error:  # noqa: BLE001 - is raised where it is waited for
+            self._fault = error
+        finally:
+            self._ended.set()
+            self._news.set()
+
+    async def take(self) -> bytes:
+        """Wait for bytes and return all available. Empty at the end.
+
+        Raises:
+            Exception: The error of reading, raised after all earlier bytes were taken.
+        """
+        await self._news.wait()
+        if not self._pieces:
+            if self._fault is not None:
+                raise self._fault
+            return b""
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._waiting = 0
+        self._taken.set()
+        if not self._ended.is_set():
+            self._news = anyio.Event()
+        return data
+
+    async def rest(self, seconds: float) -> None:
+        """Read to the end for at most this long, and drop the bytes."""
+        with anyio.move_on_after(seconds):
+            while await self.take():
+                pass
+
+    async def stop(self) -> None:
+        """Read no further."""
+        self._scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await self._ended.wait()
 
 
 def _unheard(_: object) -> None:
@@ -31,17 +181,17 @@ def _unheard(_: object) -> None:
 
 
 class Stream:
-    """One answer while it comes: iterate over it or its batches, within `async with`.
+    """One answer as a stream of events: iterate over events or batches, within `async with`.
 
     Every event is given out before an error is raised, so what came stays. An answer that the provider ended with an error,
-    or that broke off, raises ModelError after its last event, a `Stopped` that says so too.
+    or that broke off, raises ModelError after its last event, a `Stopped` with the reason.
 
     Attributes:
         exchange: The exchange's id in the capture, None before anything was sent.
         status: The response's status, None before it came.
         size: Bytes of the body so far, after content decoding.
-        outgoing: The request as it is sent, None before it is written.
-        prepare: Called with it in a thread, before it is sent.
+        outgoing: The request as sent, None before it is written.
+        prepare: Called with the request in a thread, before sending.
         began: Called with the exchange's id once the request is recorded, before it is sent.
     """
 
@@ -65,11 +215,11 @@ class Stream:
 
     @property
     def shifts(self) -> Sequence[Shift]:
-        """Where secrets were taken out of the body so far, before it was kept."""
+        """The places of secrets taken out of the body before storage."""
         return shifts_of(self._response) if self._response is not None else ()
 
     def batches(self) -> AsyncIterator[Sequence[ModelEvent]]:
-        """The events, those that came together at once; none is empty."""
+        """Return the events in batches of those available together; no batch is empty."""
         return self._batches
 
     def __aiter__(self) -> Stream:
@@ -91,7 +241,7 @@ class Stream:
         try:
             await self._batches.aclose()
         finally:
-            # The group has no part in the error: it would put it into a group of one.
+            # The group must not see the error, since it would raise an exception group.
             await self._group.__aexit__(None, None, None)
 
     async def _run(self) -> AsyncGenerator[Sequence[ModelEvent]]:
@@ -142,7 +292,7 @@ class Stream:
         self.began(exchange)
 
     def _error(self, outgoing: Outgoing, answer: Answer, fault: Exception | None) -> ModelError | None:
-        """What an answer that has not ended well raises; a fault of the connection after its end is none."""
+        """Return the error to raise after an answer with a bad end. A fault of the connection after a good end is ignored."""
         if answer.failure is not None or answer.stop == "failed":
             error = failure(answer.failure)
             error.what = redacted(error.what, outgoing)

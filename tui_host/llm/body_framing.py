@@ -1,102 +1,91 @@
-"""A response's body as the pieces that a dialect reads: events, lines, or one whole value. Source: llm-dialects.md, section 1.
+"""Splits a response's body into values for a dialect: events, lines, or a single whole value.
 
-What a body is, its first byte says: services do not always send what was asked for, or what they announce.
+The first byte of a body tells its form: services do not always send what was asked for, or what they announce.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
-from tui_host.llm.events import (
-    CallArguments,
-    CallStarted,
-    Failed,
-    ModelEvent,
-    Stopped,
-    TextDelta,
-    ThinkingDelta,
-    Unreadable,
-)
+from tui_host.llm.answer_state import AnswerState
+from tui_host.llm.events import Failed, ModelEvent, Stopped, Unreadable
+from tui_host.llm.messages import Stop
 from tui_host.llm.provider_faults import fault_in
-from tui_host.llm.textless_events import WORDLESS, is_wordless
 
 Framing: TypeAlias = Literal["sse", "lines"]
 
-Mend: TypeAlias = Callable[[bytes], tuple[bytes, bool] | None]
-"""What an event says that was cut off, as one that can be read, and whether what a model wrote is all there; None if it says nothing."""
-
 _SHOWN = 500
 _SHORT = 32
+_DONE = b"[DONE]"
 _BOM = b"\xef\xbb\xbf"
 _STRUCTURE = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
-"""What a JSON text is built of, as far as it matters for where its elements end; escapes in strings are stepped over."""
+"""The tokens of a JSON text that tell where its elements end; escapes in strings are stepped over."""
 _OPENED = re.compile(rb"\{[ \t\r]*")
-"""So begins the only line of an object, or the first one of an object that is written for eyes."""
-_BEGUN = re.compile(rb"\s*(?:e|ev|eve|even|event|d|da|dat|data)(?!\w)")
-"""An event that is cut off before what it says."""
-_PART = re.compile(rb"\s*(?:\{|\.{3}|\xe2\x80\xa6|\Z)")
-"""So begins what is left of one that was an object; what else cannot be read is what services send beside these, as a ping."""
+"""The beginning of an object on one line, or of an object that is pretty-printed."""
 _ELEMENT = 2
-"""How deep the elements of a list are."""
+"""The depth of the elements of a list."""
 
 
 class Reading(Protocol):
-    """What a dialect makes of one response's pieces."""
+    """Turns the JSON values of a response into events, for one dialect.
 
-    has_failed: bool
-    """The provider, or what came in its place, told of an error."""
+    Attributes:
+        state: The answer so far.
+    """
 
-    has_other: bool
-    """Something came that is no piece of an answer."""
+    state: AnswerState
 
-    @property
-    def is_strange(self) -> bool:
-        """Whether something came, and none of it was an answer's."""
+    def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
+        """Read an event of a stream.
+
+        Args:
+            value: The event's JSON object.
+            data: The bytes of the object.
+            start: First byte of the event in the body.
+            end: One past its last byte.
+        """
         ...
 
-    def data(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """One event of the stream."""
+    def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
+        """Read an answer without streaming. None if the value is no answer."""
         ...
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
-        """An answer that was not streamed, or an error in its place."""
+    def closing(self, position: int) -> list[ModelEvent]:
+        """Return the events before the `Stopped` of an answer with its end at `position`."""
         ...
 
-    def end(self, position: int) -> list[ModelEvent]:
-        """The end of the answer, once; the last event is a `Stopped`."""
+    def stop(self) -> Stop:
+        """Translate the reason for the end of an answer, which neither failed nor was cut."""
         ...
 
 
 class BodyDecoder:
-    """Reads one response, however it is cut.
+    """Reads a response, however the bytes are cut.
 
     Args:
-        reading: The dialect's.
-        content_type: As announced; shown where nothing can be read, not taken at its word.
+        reading: The dialect's part.
+        content_type: As announced; shown if nothing can be read, but not relied on.
         framing: How the dialect streams.
-
-    Attributes:
-        mend: Of what whoever wrote it down is known to have cut: mends its events. None where all that came is here.
     """
 
     def __init__(self, reading: Reading, content_type: str = "", framing: Framing = "sse") -> None:
         self._reading = reading
+        self._state = reading.state
         self._content_type = content_type
         self._framing: Framing = framing
-        self.mend: Mend | None = None
         self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
-        self._kept = bytearray()  # the body, of forms that are read at the end; else its beginning
+        self._kept = bytearray()  # the whole body for forms that are read at the end, else its beginning
         self._size = 0
+        self._has_stopped = False
         self._splitter: SseDecoder | LineDecoder | ListDecoder = SseDecoder() if framing == "sse" else LineDecoder()
 
     def feed(self, data: bytes) -> list[ModelEvent]:
-        """What these bytes add."""
+        """Return the events completed by more bytes."""
         self._size += len(data)
         if self._form == "unknown":
             self._kept += data
@@ -112,56 +101,25 @@ class BodyDecoder:
             self._kept += data
         if self._form != "stream":
             return []
-        found: list[ModelEvent] = []
-        for event in self._splitter.feed(data):
-            found += self._read(event) if event.kind == "event" else self._strange(event)
-        return found
-
-    def _read(self, event: SseEvent) -> list[ModelEvent]:
-        """One event of the stream, which may be cut off: what it says, and then that it is. What is whole is read as it is, once."""
-        data, start, end = event.data, event.start, event.end
-        if self.mend is None or _is_json(data.decode("utf-8", "replace")):
-            return self._reading.data(data, start, end)
-        mended = self.mend(data)
-        if mended is None:
-            is_cut = _PART.match(data) is not None and event.event not in WORDLESS
-            found = self._reading.data(data, start, end)
-            return [replace(each, is_cut=is_cut) if isinstance(each, Unreadable) else each for each in found]
-        said = [each for each in self._reading.data(mended[0], start, end) if not _is_nameless(each)]
-        has_words = any(isinstance(each, TextDelta | ThinkingDelta | CallArguments) for each in said)
-        has_gap = has_words or not is_wordless(read_json(mended[0]), event.event)
-        cut = Unreadable(reason="an event is cut off", start=start, end=end, is_cut=has_gap)
-        return said if mended[1] and has_words else [*said, cut]
-
-    def _whole(self) -> list[ModelEvent]:
-        body = bytes(self._kept)
-        mended = None if self.mend is None or _is_json(body) else self.mend(body.strip())
-        if mended is None:
-            return self._reading.whole(body) + self._reading.end(self._size)
-        read = self._reading.whole(mended[0])
-        if _tells_no_error(mended[0]) and any(isinstance(each, Failed) and not each.vendor for each in read):
-            self._reading.has_failed = False  # that there is no answer in it: what would be one is cut off
-            read = [each for each in read if not isinstance(each, Failed)]
-        said = [*read, *self._reading.end(self._size)]
-        cut = Unreadable(reason="the answer is cut off", start=self._size, end=self._size, is_cut=True)
-        ends = [replace(each, stop="cut") for each in said if isinstance(each, Stopped)]
-        return [*(each for each in said if not isinstance(each, Stopped) and not _is_nameless(each)), cut, *ends]
+        events: list[ModelEvent] = []
+        for piece in self._splitter.feed(data):
+            events += self._read(piece)
+        return events
 
     def finish(self) -> list[ModelEvent]:
-        """What the end of the body adds."""
-        found: list[ModelEvent] = []
+        """Return the events completed by the end of the body. The last event is a `Stopped`, unless sent before."""
+        events: list[ModelEvent] = []
         if self._form == "whole" or (self._form == "unknown" and b"{" in self._kept):
-            return self._whole()
-        if self._form == "page":
-            found.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}", ""))
+            events += self._whole(bytes(self._kept))
+        elif self._form == "page":
+            events.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}"))
         elif self._form == "stream":
-            for event in self._splitter.finish():
-                is_whole = event.kind == "event"
-                found += self._read(event) if is_whole else self._strange(event)
-            if self._reading.is_strange and self.mend is None:
+            for piece in self._splitter.finish():
+                events += self._read(piece)
+            if self._state.is_foreign:
                 kind = f" ({self._content_type})" if self._content_type else ""
-                found.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}", ""))
-        return found + self._reading.end(self._size)
+                events.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}"))
+        return events + self._stop(self._size)
 
     def _form_of(self, head: bytes) -> Literal["stream", "whole", "page"]:
         if head[:1] == b"<":
@@ -177,45 +135,72 @@ class BodyDecoder:
     def _head(self) -> str:
         return bytes(self._kept[:_SHOWN]).decode("utf-8", "replace").strip()
 
-    def _failed(self, words: str, vendor: str) -> Failed:
-        self._reading.has_failed = True
-        return Failed(message=words, vendor=vendor, start=0, end=self._size)
+    def _failed(self, message: str) -> Failed:
+        return self._state.fail(message, "", 0, self._size)
 
-    def _strange(self, event: SseEvent) -> list[ModelEvent]:
-        is_cut = self.mend is not None
-        if event.kind == "cut":
-            said = self._read(event) if is_cut and event.data else []
-            reason = "the last event is cut off"
-            return [*said, Unreadable(reason=reason, start=event.start, end=event.end, is_cut=is_cut)]
-        if event.kind == "other":
-            self._reading.has_other = True
-            if is_cut and _BEGUN.match(event.data):
-                return [Unreadable(reason="an event is cut off", start=event.start, end=event.end, is_cut=True)]
-            return self._outside(event)
-        return []
+    def _read(self, piece: SseEvent) -> list[ModelEvent]:
+        """Read a piece of the stream: an event, the rest of a cut event, or bytes between events."""
+        match piece.kind:
+            case "event":
+                return self._event(piece.data, piece.start, piece.end)
+            case "cut":
+                return [Unreadable(reason="the last event is cut off", start=piece.start, end=piece.end)]
+            case "other":
+                self._state.has_foreign = True
+                return self._between(piece)
+            case _:
+                return []
 
-    def _outside(self, event: SseEvent) -> list[ModelEvent]:
-        """What stands between the events: nothing, or an error, which some services write without the form of one."""
+    def _event(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
+        state = self._state
+        if self._has_stopped:
+            return []
+        value, events = _read_object(data, start, end)
+        if value is not None:
+            more = self._reading.event(value, data, start, end)
+            events = events + more if events else more
+            return events + self._stop(end) if state.is_over else events
+        if len(data) < _SHORT and data.strip() == _DONE:  # services that speak several APIs send it in all of them
+            state.mark = _DONE.decode()
+            return self._stop(end)
+        state.has_foreign = True
+        return events
+
+    def _whole(self, body: bytes) -> list[ModelEvent]:
+        """Read an answer without streaming, or an error in its place."""
         try:
-            fault = fault_in(read_json(event.data.removeprefix(b"error:")))
+            value = read_json(body)
+        except ValueError as error:
+            return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=len(body))]
+        events = self._reading.whole(value, body)
+        if events is not None:
+            return events
+        message, vendor = fault_in(value) or (f"no answer in it: {self._head()}", "")
+        return [self._state.fail(message, vendor, 0, len(body))]
+
+    def _stop(self, position: int) -> list[ModelEvent]:
+        """End the answer, once."""
+        state = self._state
+        if self._has_stopped:
+            return []
+        self._has_stopped = True
+        events = self._reading.closing(position)
+        start, end = state.reason_span if state.reason else (position, position)
+        if state.has_failed:
+            stop = "failed"
+        elif not state.reason and not state.mark:
+            stop = "cut"
+        else:
+            stop = self._reading.stop()
+        return [*events, Stopped(stop=stop, vendor=state.reason or state.mark, start=start, end=end)]
+
+    def _between(self, piece: SseEvent) -> list[ModelEvent]:
+        """Find an error written between the events."""
+        try:
+            fault = fault_in(read_json(piece.data.removeprefix(b"error:")))
         except ValueError:
             return []
-        if fault is None:
-            return []
-        self._reading.has_failed = True
-        words, vendor = fault
-        return [Failed(message=words or "an error without a word", vendor=vendor, start=event.start, end=event.end)]
-
-
-def _is_nameless(event: ModelEvent) -> bool:
-    """Whether it begins a call of which its name was cut off: nobody knows what is called."""
-    return isinstance(event, CallStarted) and not event.name
-
-
-def _tells_no_error(body: bytes) -> bool:
-    """Whether a body that can be read has no error of the provider in it, nor the beginning of one."""
-    value = read_json(body)
-    return fault_in(value) is None and not (isinstance(value, Mapping) and value.get("error") is not None)
+        return [] if fault is None else [self._state.fail(*fault, piece.start, piece.end)]
 
 
 def _is_json(data: bytes | str) -> bool:
@@ -227,29 +212,29 @@ def _is_json(data: bytes | str) -> bool:
 
 
 class LineDecoder:
-    """Splits a body into lines (NDJSON), each given out as an event; empty ones are passed over. Lines end at LF or CRLF."""
+    """Splits a body into lines (NDJSON), each returned as an event. Lines end at LF or CRLF; empty lines are skipped."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
         self._start = 0
 
     def feed(self, data: bytes) -> list[SseEvent]:
-        """What these bytes completed."""
+        """Return the lines completed by more bytes."""
         *ended, rest = data.split(b"\n")
-        found: list[SseEvent] = []
+        lines: list[SseEvent] = []
         for piece in ended:
             line = piece
             if self._rest:
                 line = b"".join((*self._rest, piece))
                 self._rest.clear()
-            found += self._line(line)
+            lines += self._line(line)
             self._start += len(line) + 1
         if rest:
             self._rest.append(rest)
-        return found
+        return lines
 
     def finish(self) -> list[SseEvent]:
-        """The last line, which may lack its end; one that began as an object and is none was cut off."""
+        """Return the last line, which may lack its line end; half an object counts as cut off."""
         return [last._replace(kind="cut") if _is_half(last.data) else last for last in self._line(b"".join(self._rest))]
 
     def _line(self, line: bytes) -> list[SseEvent]:
@@ -265,7 +250,7 @@ def _is_half(line: bytes) -> bool:
 
 
 class ListDecoder:
-    """Splits a body that is one JSON list into its elements, each given out as an event as soon as it is complete.
+    """Splits a body with a JSON list into the list's elements, each returned as an event once complete.
 
     Only elements that are objects or lists count: nothing else is ever streamed.
     """
@@ -281,12 +266,12 @@ class ListDecoder:
         self._count = 0
 
     def feed(self, data: bytes) -> list[SseEvent]:
-        """What these bytes completed."""
+        """Return the elements completed by more bytes."""
         self._held += data
-        found: list[SseEvent] = []
+        elements: list[SseEvent] = []
         seen = self._seen
         for match in _STRUCTURE.finditer(self._held, self._seen):
-            found += self._token(match[0], match.start())
+            elements += self._token(match[0], match.start())
             seen = match.end()
         # A backslash at the very end belongs to what comes next.
         self._seen = len(self._held) - (len(self._held) > seen and self._held.endswith(b"\\"))
@@ -295,10 +280,10 @@ class ListDecoder:
         self._offset += done
         self._seen -= done
         self._start = 0
-        return found
+        return elements
 
     def finish(self) -> list[SseEvent]:
-        """What was cut off, if anything was."""
+        """Return the rest of a list cut off in the middle, if any."""
         end = self._offset + len(self._held)
         if not self._is_over:
             return [SseEvent(kind="cut", start=self._offset, end=end)]
@@ -328,30 +313,25 @@ class ListDecoder:
         return [SseEvent(data=data, start=self._offset + self._start, end=self._offset + end)]
 
 
-def read_object(data: bytes, start: int, end: int) -> tuple[dict[str, JSON] | None, list[ModelEvent]]:
-    """One event's data as an object, and what cannot be read of it; None if it is none."""
-    found: list[ModelEvent] = []
+def _read_object(data: bytes, start: int, end: int) -> tuple[dict[str, JSON] | None, list[ModelEvent]]:
+    """Read an event's data as a JSON object, None on failure, with events for unreadable data."""
+    events: list[ModelEvent] = []
     try:
         text = data.decode()
     except UnicodeDecodeError:
         text = data.decode("utf-8", "replace")
-        found.append(Unreadable(reason="not UTF-8", start=start, end=end))
+        events.append(Unreadable(reason="not UTF-8", start=start, end=end))
     try:
         value = read_json(text)
     except ValueError as error:
-        return None, [*found, Unreadable(reason=f"not JSON: {error}"[:200], start=start, end=end)]
+        return None, [*events, Unreadable(reason=f"not JSON: {error}"[:200], start=start, end=end)]
     if not isinstance(value, dict):
-        return None, [*found, Unreadable(reason="not an object", start=start, end=end)]
-    return value, found
-
-
-def is_done(data: bytes) -> bool:
-    """Whether an event is the word by which many services end a stream, and no JSON."""
-    return len(data) < _SHORT and data.strip() == b"[DONE]"
+        return None, [*events, Unreadable(reason="not an object", start=start, end=end)]
+    return value, events
 
 
 def count_of(values: JSON, *path: str) -> int | None:
-    """A number of tokens in an object, or in an object within it; None where none is reported."""
+    """Return the number at a path of member names. None if the number is missing or implausible."""
     for name in path:
         values = values.get(name) if isinstance(values, Mapping) else None
     if isinstance(values, bool) or not isinstance(values, int | float) or not 0 <= values < 1e15:

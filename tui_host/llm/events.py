@@ -1,4 +1,4 @@
-"""What a decoder, or a tool protocol's reader, reads out of a response, piece by piece.
+"""The events read out of a response by a dialect's reader, and by a tool protocol's.
 
 `start` and `end` are byte offsets in the decoded body.
 """
@@ -26,7 +26,7 @@ class ThinkingDelta:
     """More of the thinking.
 
     Attributes:
-        tag: The name of the tag of the text that it stands in; empty where the server tells it apart.
+        tag: The name of the tag around the thinking in the text; empty where the server separates thinking.
     """
 
     text: str
@@ -37,7 +37,7 @@ class ThinkingDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingEcho:
-    """What the vendor demands back with the thinking so far; what it holds is the dialect's own affair."""
+    """Data to send back to the vendor with the thinking so far, in the dialect's own form."""
 
     echo: JSON
     start: int
@@ -46,14 +46,14 @@ class ThinkingEcho:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartEnded:
-    """The vendor's part of text or thinking ends here: what follows, of the same kind or not, is another.
+    """The end of the vendor's part of text or thinking; more text begins a new part.
 
     Attributes:
-        kind: Of which kind it is: where the last part is of another, or has ended already, an empty one is meant.
-        echo: What the vendor demands back with it, None for nothing.
-        start: First byte of where that is said.
+        kind: The kind of part. If the last part is of the other kind, or has ended, an empty part of this kind ends.
+        echo: Data to send back to the vendor with the part, None for nothing.
+        start: First byte of the event.
         end: One past its last.
-        written: The model's own words where a tool protocol read the text out of them.
+        written: The model's own words, if a tool protocol read the text out of them.
     """
 
     kind: Literal["text", "thinking"]
@@ -65,7 +65,7 @@ class PartEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextWasThinking:
-    """A closing tag came whose opening stood in the prompt: all text so far was thinking."""
+    """A closing tag without its opening, which stood in the prompt: all text so far was thinking."""
 
     start: int
     end: int
@@ -73,7 +73,7 @@ class TextWasThinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRead:
-    """A text that a tool protocol read out of the answer's own words: the result that a tag holds."""
+    """A text read by a tool protocol out of the answer's words: the result inside a tag."""
 
     text: str
     written: str
@@ -83,9 +83,9 @@ class TextRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted:
-    """A call has been opened; `index` names it in this response, and orders it among the others.
+    """The beginning of a call; `index` identifies the call in the response, and orders the calls.
 
-    The same index again says more of the same call: its id, its name or what the vendor demands back with it came later.
+    The same index again completes the call: the id, the name or the data to send back came later.
     """
 
     index: int
@@ -99,10 +99,10 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallMalformed:
-    """What was meant as a call and cannot be read as one; the words themselves come as text.
+    """A call too broken to read; its words are sent as text.
 
     Attributes:
-        reason: What is wrong with it and where, in words for the model and for the person.
+        reason: The fault and its place, in words for the model and for the person.
     """
 
     reason: str
@@ -112,7 +112,7 @@ class CallMalformed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutOff:
-    """What a model wrote after its call, such as a result that it made up: not shown as answer, not sent back."""
+    """Words of the model after its call, such as a made-up result: neither shown as answer nor sent back."""
 
     text: str
     start: int
@@ -121,10 +121,10 @@ class CutOff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAsked:
-    """The model asks the person something, by its tool protocol's own means; the question itself comes as text.
+    """A question to the person, by means of the tool protocol; its words are sent as text.
 
     Attributes:
-        options: Answers that it proposes; may be none.
+        options: The proposed answers, perhaps none.
     """
 
     options: tuple[str, ...]
@@ -134,7 +134,7 @@ class QuestionAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallArguments:
-    """More of a call's arguments, as the model wrote them; `anew` where these are all, whatever came before."""
+    """More of a call's arguments as written by the model, or all of them with `anew`."""
 
     index: int
     text: str
@@ -145,7 +145,7 @@ class CallArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageReported:
-    """The tokens so far; the last one counts."""
+    """The tokens so far; the last report counts."""
 
     usage: Usage
     start: int
@@ -174,16 +174,11 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """An event that could not be read; the stream goes on.
-
-    Attributes:
-        is_cut: Whoever wrote down what was captured left some of it out there.
-    """
+    """An unreadable event; the stream goes on."""
 
     reason: str
     start: int
     end: int
-    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What goes wrong in an exchange with a model, in words for a person. Imported late, with httpx."""
+"""Errors in an exchange with a model, in words for a person. Imported late, with httpx."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _REFUSAL_LIMIT = 1 << 20
 
 
 async def read_body(response: httpx.Response, limit: int) -> bytes:
-    """A whole body, up to a limit; raises CodingError where it cannot be decoded."""
-    found = bytearray()
+    """Read a whole body, up to a limit. Raises `CodingError` if the body cannot be decoded."""
+    content = bytearray()
     coding = codings.decoder(response.headers.get("content-encoding"))
     async for data in response.aiter_raw():
-        found += coding.feed(data)
-        if len(found) >= limit:
+        content += coding.feed(data)
+        if len(content) >= limit:
             break
-    return bytes(found[:limit])
+    return bytes(content[:limit])
 
 
 async def refusal_of(provider: Provider, outgoing: Outgoing, response: httpx.Response, *, now: float) -> ModelError:
-    """What a response that is no success says.
+    """Make the error for a response with a bad status.
 
     Args:
         provider: Who was asked.
-        outgoing: What it was asked.
+        outgoing: The request.
         response: Its head; the body is read here.
-        now: Seconds since 1970: what a date in the head is counted from where it does not say its own.
+        now: Seconds since 1970, for dates in a head without a date of its own.
     """
     try:
         body = await read_body(response, _REFUSAL_LIMIT)
@@ -63,7 +63,7 @@ def where(provider: Provider, outgoing: Outgoing) -> str:
 
 
 def redacted(text: str, outgoing: Outgoing) -> str:
-    """A provider's words without the key, which some of them repeat."""
+    """Return a provider's words without the key, since some providers repeat the key."""
     secret = outgoing.secret
     return text.replace(secret.reveal(), mark(secret.name)) if secret is not None else text
 

@@ -1,4 +1,4 @@
-"""Short words for a row, out of the bytes of a request or a response; foreign words stay as they came."""
+"""Short words about a request or a response, for a row. Foreign text stays unescaped."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tui_host.llm.fold import Fold
 
 _MOST = 200
 _LOOKED_AT = 16 << 10
-"""Characters of an answer that its words are made from."""
+"""The most characters of an answer to summarise."""
 _LISTS = ("tools", "messages", "contents", "input")
 _NO_NAMES: Mapping[str, tuple[str, str]] = {}
 
 
 def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialect | None) -> str:
-    """«3 tools · 2 messages»; beside an earlier request of the same turn only what it adds: «+2 messages».
+    """Summarise a request: «3 tools · 2 messages», or «+2 messages» relative to an earlier request of the turn.
 
     Args:
         body: A request's body, of any dialect; anything else gives no words.
@@ -45,7 +45,7 @@ def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialec
 
 
 class ResponseWords:
-    """Words for a response while it grows: each byte is read once."""
+    """Words about a growing response, with each byte read once."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ResponseWords:
 
         Args:
             dialect: The dialect's name; of one that is not known nothing is said.
-            status: The response's status; 0 where it is not known.
+            status: The response's status, 0 if unknown.
             headers: Its headers.
             names: Server and tool for each name that the model sees.
             hide: Takes out what must not be shown, before anything is cut.
@@ -115,7 +115,7 @@ class ResponseWords:
 
 
 def call_words(name: str, arguments: str, hide: Callable[[str], str] = str, most: int = _MOST) -> str:
-    """«asks math.multiply {"a":6,"b":5}», in at most so many characters."""
+    """Summarise a call: «asks math.multiply {"a":6,"b":5}», in at most this many characters."""
     return _line(f"asks {name} {hide(arguments[:_LOOKED_AT])}", most)
 
 
@@ -145,25 +145,25 @@ def said_words(fold: Fold, hide: Callable[[str], str] = str, most: int = _MOST) 
 
 
 def list_words(body: bytes, *, dialect: str) -> str:
-    """«12 models» for a list of models, in the form of any dialect; empty for what is none."""
+    """Return «12 models» for a list of models in the form of any dialect, else an empty text."""
     spoken = DIALECTS.get(dialect)
     names = spoken.models(body) if spoken is not None else ()
     return _counted(len(names), "model") if names else ""
 
 
 def _count(node: Node, name: str) -> int:
-    found = node.get(name)
-    return len(found.elements) if found is not None else 0
+    listed = node.get(name)
+    return len(listed.elements) if listed is not None else 0
 
 
 def _offered(body: bytes, node: Node) -> bytes:
-    """The list of tools, as it stands in a body."""
-    found = node.get("tools")
-    return body[found.start : found.end] if found is not None else b""
+    """Find the list of tools in a body."""
+    listed = node.get("tools")
+    return body[listed.start : listed.end] if listed is not None else b""
 
 
 def _tools(offered: bytes, dialect: Dialect | None) -> int:
-    """How many tools a list has: in some dialects one entry may hold several."""
+    """Count the tools of a list: in some dialects an entry holds several."""
     body = b'{"tools":%s}' % (offered or b"[]")
     outline = dialect.outline(body) if dialect is not None else None
     node = spans(body, walk=_LISTS) if outline is None else None

@@ -1,4 +1,4 @@
-"""Events of one answer, folded into an assistant message and its calls."""
+"""Folds the events of an answer into an assistant message and its calls."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _Told: TypeAlias = UsageReported | Stopped | Failed | Unreadable | CallsLeftOut
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldedCall:
-    """A call as it was read out of a response.
+    """A call read out of a response.
 
     Attributes:
         call: The call.
-        spans: The bytes of the response in which it was asked, in order; events that follow each other are one range.
-        complete: Nothing cut its arguments: not the token limit, not the stream's end, no limit of ours. While the answer is
-            still streaming its last call is not complete.
+        spans: The bytes of the call in the response, in order; adjacent events are joined to a range.
+        complete: Whether the arguments are whole: not cut by the token limit, the stream's end, or a limit of ours. While the answer
+            is streaming, the last call is not complete.
     """
 
     call: ToolCall
@@ -78,25 +78,25 @@ class _Call:
 
 
 class Fold:
-    """One answer, growing with each event in linear time.
+    """An answer, growing with each event in linear time.
 
     Attributes:
-        usage: As last reported.
-        stop: Why it ended, None while it has not.
-        vendor_stop: The provider's own word for that.
+        usage: The usage reported last.
+        stop: Why the answer ended, None before.
+        vendor_stop: The provider's own word for the reason.
         failure: The provider's words for an error inside the response, empty if there was none.
-        unreadable: How many events could not be read.
-        malformed: What was meant as calls and cannot be read, in order.
-        cut_off: What the model wrote after its call; not part of the answer.
-        question: What the model asks the person by its tool protocol's own means, None if it asks nothing.
-        has_calls_left_out: More calls were asked for than are taken in; those beyond the limit are left out.
+        unreadable: The number of unreadable events.
+        malformed: The broken calls, in order.
+        cut_off: The model's words after its call, which are not part of the answer.
+        question: The model's question to the person in the tool protocol's form, None without a question.
+        has_calls_left_out: Whether calls beyond the limit were left out.
     """
 
     def __init__(self, *, provider: str, model: str, call_id: Callable[[int], str]) -> None:
         """Begin an answer.
 
         Args:
-            provider: The provider's name: whom the thinking belongs to.
+            provider: The provider's name, the owner of the thinking.
             model: The model's name.
             call_id: Gives the n-th call of the answer, from 0, its own id, unique in its session.
         """
@@ -117,11 +117,11 @@ class Fold:
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything of an answer came: words, thinking, a call, or what was meant as one."""
+        """Whether anything of an answer has come: words, thinking, a call, or a broken call."""
         return bool(self._blocks or self.malformed or self.cut_off or self.question)
 
     def add(self, event: ModelEvent) -> None:
-        """Take one event in; all events of an answer may be given, in any order that a decoder makes."""
+        """Add an event. The events of an answer may come in any order made by a decoder."""
         match event:
             case TextDelta():
                 self._words(thinking=False).pieces.append(event.text)
@@ -143,7 +143,7 @@ class Fold:
                 self._take(event)
 
     def _take(self, event: CallMalformed | CutOff | QuestionAsked | _Told) -> None:
-        """What is said of the answer, and is no part of it."""
+        """Add an event about the answer, outside its parts."""
         match event:
             case CallMalformed():
                 self.malformed.append(event)
@@ -177,7 +177,7 @@ class Fold:
         block.has_ended, block.echo, block.written = True, event.echo, event.written
 
     def _text_was_thinking(self) -> None:
-        """All words so far, and what a tool protocol took for a call in them."""
+        """Turn all words so far, and calls read out of them, into thinking."""
         for number, block in enumerate(self._blocks):
             if isinstance(block, _Words):
                 block.is_thinking = True
@@ -219,14 +219,14 @@ class Fold:
             call.size = 0
         call.size += len(event.text)
         if call.size > MOST_ARGUMENTS:
-            call.is_cut = True  # what is kept is no complete JSON any more, so it cannot be run by mistake
+            call.is_cut = True  # the rest is no complete JSON, so nothing can run by mistake
             return
         call.pieces.append(event.text)
         _extend(call.spans, event.start, event.end)
 
     @property
     def text(self) -> str:
-        """The answer so far."""
+        """The answer's text so far."""
         return self._joined(thinking=False)
 
     @property
@@ -236,7 +236,7 @@ class Fold:
 
     @property
     def runs(self) -> Sequence[tuple[str, str]]:
-        """Text and thinking so far as calls part them: what stands before the first, behind that, and so on."""
+        """Text and thinking so far, split at the calls."""
         runs: list[tuple[list[str], list[str]]] = [([], [])]
         for block in self._blocks:
             if isinstance(block, _Call):
@@ -251,7 +251,7 @@ class Fold:
 
     @property
     def calls(self) -> tuple[FoldedCall, ...]:
-        """The calls so far, in the order that the model gave them."""
+        """The calls so far, in the model's order."""
         ordered = sorted(self._calls.values(), key=lambda call: call.index)
         last = ordered[-1] if ordered else None
         return tuple(
@@ -272,7 +272,7 @@ class Fold:
         )
 
     def message(self, *, turn: int) -> Message:
-        """All of it as one assistant message, its parts in the order in which they began."""
+        """Return the answer as an assistant message, its parts in order of their beginnings."""
         calls = iter(self.calls)
         parts: list[Part] = []
         for block in self._blocks:
@@ -291,7 +291,7 @@ class Fold:
 
 
 def _whole(pieces: list[str]) -> str:
-    """The pieces as one text, and it alone in their place; a character whose halves came in two events is one again."""
+    """Join the pieces in place, and return the text; the halves of a character from two events become the character."""
     if len(pieces) == 1:
         text = pieces[0]
     else:

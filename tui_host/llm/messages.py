@@ -1,4 +1,4 @@
-"""The neutral form of what user, assistant and tools said. Every dialect and tool protocol translates from and to it."""
+"""The neutral form of the messages of user, assistant and tools, translated by dialects and tool protocols."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Stop: TypeAlias = Literal["end", "tools", "length", "refused", "paused", "bad ca
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Echo:
-    """What a vendor demands back verbatim, in the very part it came with; goes back only to the provider and model that gave it.
+    """Data to send back verbatim with a part, but only to the provider and model of origin.
 
     Attributes:
         provider: The provider's name.
         model: The model's name.
-        value: In the form its dialect wants it.
+        value: The data in the dialect's form.
     """
 
     provider: str
@@ -33,9 +33,9 @@ class Text:
     """Plain text (an answer's is Markdown).
 
     Attributes:
-        text: May be empty where there is an echo.
-        echo: What its vendor wants back with it, None for nothing.
-        written: The model's own words where a tool protocol read this out of them, empty where they are the text.
+        text: The text, empty for a part with only an echo.
+        echo: The data to send back to the vendor, None for nothing.
+        written: The model's own words, if a tool protocol read the text out of them.
     """
 
     text: str
@@ -45,13 +45,13 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:
-    """What a model thought before it answered; goes back only to the provider and model that made it.
+    """The thinking before an answer, sent back only to the provider and model of origin.
 
     Attributes:
         text: The readable thinking, may be empty.
         provider: The provider's name.
         model: The model's name.
-        echo: What the vendor demands back verbatim (signatures, encrypted content), in the form its dialect wants it.
+        echo: The data to send back verbatim (signatures, encrypted content), in the dialect's form.
     """
 
     text: str
@@ -66,7 +66,7 @@ class Image:
 
     Attributes:
         media_type: As its source says.
-        data: Base64 of its bytes, and nothing else: it is written as it is.
+        data: The image's bytes in base64, sent unchanged.
     """
 
     media_type: str
@@ -82,7 +82,7 @@ class ToolCall:
         wire_id: The id that the vendor's API gave it, empty if none.
         name: The name as the model wrote it (`SERVER__TOOL`).
         arguments: The arguments exactly as the model wrote them; JSON text if all is well.
-        echo: What its vendor wants back with it, None for nothing.
+        echo: The data to send back to the vendor, None for nothing.
         written: The model's own words where a tool protocol read the call out of its text, else empty.
     """
 
@@ -96,7 +96,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What the model is told of one call: a result, an error, or why it was not run."""
+    """The model's view of a finished call: a result, an error, or why the call was not run."""
 
     call: ToolCall
     content: tuple[Text | Image, ...]
@@ -108,14 +108,14 @@ Part: TypeAlias = Text | Thinking | Image | ToolCall | ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of the conversation.
+    """A message of the conversation.
 
     Attributes:
         role: Who said it.
         parts: What was said, in order.
         stop: Why an assistant message ended; None for others.
-        turn: The turn it belongs to; 0 for what stands before the first.
-        source: Who put it there, where that is not plain from the role: `host` for notes of our own.
+        turn: The message's turn; 0 before the first turn.
+        source: The origin if the role does not tell: `host` for our own notes.
     """
 
     role: Role
@@ -127,7 +127,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSpec:
-    """A resource, or a template of some, as a model is told of it; all of it is the server's claim."""
+    """A resource or a template, as described to a model in the server's words."""
 
     uri: str
     name: str
@@ -137,7 +137,7 @@ class ResourceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as it is offered to a model.
+    """A tool as offered to a model.
 
     Attributes:
         name: What the model sees: `SERVER__TOOL`, or shortened with a hash.
@@ -145,7 +145,7 @@ class ToolSpec:
         schema: The server's input schema, untouched.
         server: The server's name.
         tool: The tool's own name.
-        resources: Of what reads a server's resources: those that it lists; None for a tool.
+        resources: The resources listed by a server, if the spec is for reading them; None for a tool.
     """
 
     name: str
@@ -158,17 +158,17 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the provider reported them; None is «not reported».
+    """Tokens as reported by the provider; None for «not reported».
 
     Attributes:
         input_total: All input tokens, cached ones included.
-        input_cached: Those of them read from the provider's cache.
-        cache_written: Those of them written to it.
+        input_cached: Input tokens read from the provider's cache.
+        cache_written: Input tokens written to the provider's cache.
         output_total: All output tokens, reasoning included.
-        reasoning: Those of them spent on thinking.
+        reasoning: Output tokens spent on thinking.
         loading: Seconds until the model was in memory.
-        reading: Seconds that it spent on the input.
-        writing: Seconds that it spent on the output.
+        reading: Seconds spent on the input.
+        writing: Seconds spent on the output.
     """
 
     input_total: int | None = None
@@ -183,14 +183,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """All that one model exchange is made of, before a dialect writes it.
+    """The content of a model exchange, before a dialect writes the request.
 
     Attributes:
         model: The model's id at its provider.
         messages: The conversation, oldest first; the system message, if any, first.
         tools: What is offered.
         options: Sampling and other options.
-        extra: Members of the body that the dialect does not know; they win over its own.
+        extra: More members for the body, which win over the dialect's.
         stop_sequences: What a tool protocol wants the answer to end at, beside the options' own.
         stream: Whether to ask for a stream.
     """
@@ -205,15 +205,15 @@ class Ask:
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """All texts at which the answer should end: the tool protocol's first, for vendors take a few alone."""
+        """The stop sequences: the tool protocol's first, for vendors take only a few."""
         return tuple(dict.fromkeys((*self.stop_sequences, *self.options.stop)))
 
     def unsent(self, stops: Sequence[str], **why: str) -> dict[str, str]:
-        """The options that were set and are not sent, each with the reason.
+        """Return the options set but not sent, each with the reason.
 
         Args:
             stops: The stops that are sent.
-            why: Options that the API does not have, by their names, and what to say of them.
+            why: The reasons for options missing from the API, by name.
         """
         missing = {name: reason for name, reason in why.items() if value_of(self.options, name) is not None}
         left_out = [stop for stop in self.options.stop if stop not in stops]

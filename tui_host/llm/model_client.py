@@ -1,4 +1,4 @@
-"""Providers as the host talks to them: an answer, the list of their models, the request that would come. Imported late, with httpx."""
+"""The client for providers: answers, lists of models, request previews. Imported late, with httpx."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LIST_LIMIT = 16 << 20
 
 
 class ModelClient:
-    """Talks to providers, and records every byte of it. One for the whole program; safe for turns side by side.
+    """Talks to providers and records every byte. One object for the whole program, safe for concurrent turns.
 
-    What goes out is what was asked for, once.
+    Each request is sent once, unchanged.
     """
 
     def __init__(
@@ -45,21 +45,21 @@ class ModelClient:
         self._sender = Sender(recorder, environment, now)
 
     def stream(self, provider: Provider, ask: Ask, *, place: Place, reader: Reader | None = None) -> Stream:
-        """One answer; nothing is sent before its first event is asked for.
+        """Return a stream of an answer; the request is sent with the first iteration.
 
         Args:
-            provider: Whom to ask; an embedded one with the base URL that its process has told.
+            provider: The provider; for the demo model, with the base URL printed by its process.
             ask: What to send.
-            place: Where in the conversation its records belong.
+            place: The place in the conversation for the records.
             reader: The tool protocol's reader for this answer; None takes the events as they are.
         """
         return Stream(self._sender, provider, ask, place, reader)
 
     async def list_models(self, provider: Provider) -> tuple[str, ...]:
-        """The models that a provider reports, in its order.
+        """Return the models reported by a provider, in its order.
 
         Raises:
-            ModelError: It cannot be asked, or it refuses.
+            ModelError: The provider cannot be reached, or refuses.
         """
         sender = self._sender
         outgoing = models_request(provider, sender.environment)
@@ -79,8 +79,8 @@ class ModelClient:
         except TimeoutError:
             raise ModelError(f"no list of models within {LIST_SECONDS:g} s", where(provider, outgoing)) from None
 
-    async def coming(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
-        """What `stream` would send for this, and as it would be recorded, before any secret is taken out. Nothing is sent.
+    async def preview(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
+        """Return the request `stream` would send, and its record before redaction. Nothing is sent.
 
         Raises:
             ModelError: It cannot be sent.

@@ -1,4 +1,4 @@
-"""What goes to a provider, whole and before it goes: address, headers, body. Nothing here sends."""
+"""Requests to a provider before sending: address, headers, body."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from tui_host.settings.urls import shown
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Outgoing:
-    """A request, ready to send. Its repr shows neither headers nor the rest of the address: keys may stand in them.
+    """A request ready to send. Its repr leaves out headers and the address's path and query, which may hold keys.
 
     Attributes:
         method: `GET` or `POST`.
         url: The whole address.
         headers: All of them but what HTTP itself adds (`Host`, `Content-Length`), with the credential.
         body: The exact bytes.
-        growing: Where in it the conversation stands.
-        secret: The credential in it, None if there is none.
-        window: Where the server may cut the prompt unsaid, None where it does not.
+        growing: The place of the conversation in the body.
+        secret: The credential in the request, None without a credential.
+        window: The window of a server that cuts long prompts silently, None for others.
         unsent: The options that are not sent as they were set, each with the reason.
     """
 
@@ -55,12 +55,12 @@ class Outgoing:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what of the address may stand in an error."""
+        """Scheme, host and port: the part of the address safe to show in an error."""
         return shown(urlsplit(self.url))
 
 
 def join(base: str, path: str, versions: tuple[str, ...] = ()) -> str:
-    """A base URL and what follows it.
+    """Join a base URL and a path.
 
     Args:
         base: With or without the API's version; its own query (`api-version`) stays.
@@ -76,7 +76,7 @@ def join(base: str, path: str, versions: tuple[str, ...] = ()) -> str:
 
 
 def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Outgoing:
-    """The request for an answer; the provider's options are those below all others.
+    """Make the request for an answer; the provider's options have the lowest priority.
 
     Raises:
         ModelError: The address or the credential is missing or wrong, as the settings say it. Nothing was sent.
@@ -103,7 +103,7 @@ def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) 
 
 
 def unsent(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The options that a request would not tell as they were set, each with the reason; `ask` has the provider's too."""
+    """Return the options not sent as set, each with the reason, including the provider's."""
     try:
         address = address_of(provider, environment)
     except SettingsError:
@@ -156,6 +156,6 @@ def _target(provider: Provider, address: str) -> Target:
 
 
 def _merged(first: tuple[tuple[str, str], ...], second: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """Both, where a name of the second stands in for the same name of the first."""
+    """Merge two mappings; names of the second win."""
     names = {name.lower() for name, _ in second}
     return (*(pair for pair in first if pair[0].lower() not in names), *second)

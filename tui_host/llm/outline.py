@@ -1,4 +1,4 @@
-"""A request as a tree of what it is made of, with the bytes of each part, and what changed since the request before."""
+"""A request as a tree of parts with their bytes, and the changes since the previous request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PartKind: TypeAlias = Literal[
 Mark: TypeAlias = Literal["+", "-", "~", "="]
 
 USER = "you"
-"""The origin of what a user said; in another host's requests it is that one's user."""
+"""The origin of a user's words, also in another host's requests."""
 _PREVIEW = 80
 _ASCII = bytes(range(128))
 _NOT_LEAD_OF_THREE = bytes(byte for byte in range(256) if not 0xE0 <= byte <= 0xEF)
@@ -24,21 +24,21 @@ _NOT_LEAD_OF_FOUR = bytes(byte for byte in range(256) if byte < 0xF0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One part of a request.
+    """A part of a request.
 
     Attributes:
-        key: Names it among all parts of its outline, such as `messages/2/calls/0`.
-        kind: What it is.
-        label: The same in words of ours.
-        name: Its foreign name: a tool's, an option's; may be empty.
-        start: Its first byte in the body.
+        key: The part's unique name in the outline, such as `messages/2/calls/0`.
+        kind: The kind of part.
+        label: The kind in words.
+        name: The name of a tool or an option; may be empty.
+        start: First byte in the body.
         end: One past its last.
-        tokens: About how many tokens, an estimate.
-        origin: Where it came from: `USER`, `model`, `host`, or a server's name; empty if that is not known.
-        preview: The beginning of what it says, foreign text in one line.
-        says: Where that stands, whole: a text, a call's arguments, a result's content; nothing where its children say it.
-        wire_id: The id that the vendor's API gave a call, also with its result; empty if none.
-        children: What it is made of.
+        tokens: The estimated number of tokens.
+        origin: The part's origin: `USER`, `model`, `host`, or a server's name; empty if unknown.
+        preview: The beginning of the part's text, foreign, in one line.
+        says: The place of the whole text, arguments or result; empty where the children have the text.
+        wire_id: The vendor's id of a call, also on the call's result; empty if none.
+        children: The parts within the part.
     """
 
     key: str
@@ -60,7 +60,7 @@ class Part:
         return self.end - self.start
 
     def walk(self) -> Iterator[Part]:
-        """This part and all below it, from above."""
+        """Yield the part and all parts below, from above."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -84,23 +84,23 @@ class Outline:
             yield from part.walk()
 
     def count(self, kind: Literal["tools", "messages"]) -> int:
-        """How many tools or messages there are."""
+        """Count the tools or messages."""
         return sum(len(part.children) for part in self.parts if part.kind == kind)
 
     def bytes_of(self, part: Part) -> bytes:
-        """What stands in the body."""
+        """Return the bytes of a part."""
         return self.body[part.start : part.end]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What changed from one request to the next.
+    """The changes from a request to the next.
 
     Attributes:
         marks: By the key of each part of the later one: `+` new, `~` changed, `=` the same bytes.
-        removed: Parts of the earlier one that are gone, for `-`.
-        prefix: How many bytes both begin with.
-        words: The same in a line.
+        removed: The parts missing in the later request, for `-`.
+        prefix: The length of the common beginning, in bytes.
+        words: The changes in a line of text.
     """
 
     marks: Mapping[str, Mark]
@@ -125,7 +125,7 @@ def estimate_tokens(data: bytes) -> int:
 
 
 def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
-    """The beginning of what a value says, in one line."""
+    """Return the beginning of a value in a line."""
     cut = body[node.start : min(node.end, node.start + 6 * most)]
     is_whole = len(cut) == node.size
     if node.kind != "string":
@@ -140,7 +140,7 @@ def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """The text of a JSON string that was cut, perhaps within an escape."""
+    """Return the text of a cut JSON string, perhaps cut within an escape."""
     for size in range(len(text), max(len(text) - 7, -1), -1):
         try:
             value: object = json.loads(f'"{text[:size]}"', strict=False)
@@ -151,7 +151,7 @@ def _unescaped(text: str) -> str:
 
 
 def compare(previous: Outline, now: Outline) -> Comparison:
-    """What is new in a request since the one before it.
+    """Find the changes in a request since the previous request.
 
     Messages are matched by where they stand from the beginning, then from the end; everything else by its name.
     """
@@ -189,7 +189,7 @@ class _Comparing:
         return old.size == new.size and self._previous.bytes_of(old) == self._now.bytes_of(new)
 
     def both(self, old: Sequence[Part], new: Sequence[Part], old_key: str, new_key: str) -> None:
-        """Match parts by what their keys say below those of their parents."""
+        """Match parts by their keys below their parents' keys."""
         rest = {part.key[len(old_key) :]: part for part in old}
         for part in new:
             self._pair(rest.pop(part.key[len(new_key) :], None), part)
@@ -225,8 +225,8 @@ class _Comparing:
 
 def _words(previous: Outline, now: Outline, comparing: _Comparing, prefix: int) -> str:
     marks = comparing.marks
-    found: list[str] = []
-    for kind, one in (("messages", "message"), ("tools", "tool")):
+    changes: list[str] = []
+    for kind, singular in (("messages", "message"), ("tools", "tool")):
         here, before = _keys_in(now, kind), _keys_in(previous, kind)
         gone = sum(part.key in before for part in comparing.removed)
         gone += sum(len(part.children) for part in comparing.removed if part.kind == kind)
@@ -234,15 +234,15 @@ def _words(previous: Outline, now: Outline, comparing: _Comparing, prefix: int) 
         pieces = [f"{sign}{count}" for sign, count in (("+", come), ("-", gone), ("~", changed)) if count]
         if pieces:
             count = come or gone or changed
-            found.append(f"{' '.join(pieces)} {one if len(pieces) == 1 and count == 1 else kind}")
+            changes.append(f"{' '.join(pieces)} {singular if len(pieces) == 1 and count == 1 else kind}")
         elif here:
-            found.append(f"{kind} unchanged")
+            changes.append(f"{kind} unchanged")
     options = [part.name for part in now.parts if part.kind == "option" and marks.get(part.key) != "="]
     if options:
-        found.append(f"{', '.join(options)} changed")
+        changes.append(f"{', '.join(options)} changed")
     same = prefix == len(previous.body) == len(now.body)
-    found.append("identical" if same else f"prefix identical for {size_words(prefix)}")
-    return ", ".join(found)
+    changes.append("identical" if same else f"prefix identical for {size_words(prefix)}")
+    return ", ".join(changes)
 
 
 def _keys_in(outline: Outline, kind: str) -> set[str]:

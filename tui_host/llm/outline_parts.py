@@ -1,4 +1,4 @@
-"""What every dialect needs to read a request as a tree: parts out of nodes, tools, and who said what."""
+"""Shared by the dialects' outlines: parts out of nodes, tools, and the origins of messages."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ROLES: Mapping[str, str] = {
     "assistant": "model",
     "model": "model",
 }
-"""Whom a message comes from, by the vendors' names for its role."""
+"""The origin of a message, by the vendors' names for its role."""
 
 
 def members_of(root: Node) -> Iterator[tuple[str, str, Node]]:
-    """Key, name and value of an object's members; a name that stands twice has two keys."""
+    """Yield key, name and value of an object's members; a repeated name gets a key of its own."""
     seen: Counter[str] = Counter()
     for name, node in root.members:
         seen[name] += 1
@@ -32,7 +32,7 @@ def members_of(root: Node) -> Iterator[tuple[str, str, Node]]:
 
 
 class PartReader(ABC):
-    """Makes parts out of one body.
+    """Makes the parts of a body.
 
     Args:
         body: The exact bytes.
@@ -70,7 +70,7 @@ class PartReader(ABC):
         """A member of the body."""
 
     def part(self, node: Node, key: str, kind: PartKind, label: str = "") -> Part:
-        """A node as a part, with the beginning of what it says."""
+        """Make a part of a node, with a preview."""
         return Part(
             key=key,
             kind=kind,
@@ -83,29 +83,29 @@ class PartReader(ABC):
         )
 
     def saying(self, part: Part, node: Node | None) -> Part:
-        """A part whose words stand in a node of their own; where there is none, it has no words."""
+        """Return a part with the words of a node, or without words if there is no node."""
         return replace(part, preview=self.shown(node), says=(0, 0) if node is None else (node.start, node.end))
 
     def option(self, node: Node, key: str, name: str) -> Part:
-        """A member of the body that is neither tools nor messages."""
+        """Make a part of a member other than tools and messages."""
         return replace(self.part(node, key, "option"), name=name)
 
     def list_of(self, node: Node, key: str, kind: PartKind, children: tuple[Part, ...]) -> Part:
-        """The member that holds the tools, or the messages."""
+        """Make a part of the member with the tools or the messages."""
         return replace(self.part(node, key, kind), preview="", says=(0, 0), children=children)
 
     def text(self, node: Node | None) -> str:
-        """What a string says."""
+        """Return the text of a string node."""
         return node.text(self.body) if node is not None else ""
 
     def shown(self, node: Node | None) -> str:
-        """The beginning of what a value says."""
+        """Return the preview of a node."""
         return preview(self.body, node) if node is not None else ""
 
     def origin_of(self, name: str) -> str:
-        """The server that a tool's name stands for."""
-        known = self._names.get(name)
-        return known[0] if known is not None else ""
+        """Return the server behind a tool's name."""
+        server_and_tool = self._names.get(name)
+        return server_and_tool[0] if server_and_tool is not None else ""
 
     def tools(self, elements: tuple[Node, ...], key: str, *, within: str, schema: tuple[str, ...]) -> tuple[Part, ...]:
         """The tools of a list.
@@ -113,18 +113,18 @@ class PartReader(ABC):
         Args:
             elements: Its elements.
             key: The list's key.
-            within: The member that holds a tool's name, description and schema; the element itself where it has none.
-            schema: The names under which its schema may stand.
+            within: The member with a tool's name, description and schema; empty if the element has them.
+            schema: The possible names of the schema's member.
         """
         seen: Counter[str] = Counter()
-        found: list[Part] = []
+        parts: list[Part] = []
         for element in elements:
             described = (element.get(within) if within else None) or element
             name = self.text(described.get("name"))
             seen[name] += 1
             inner = f"{key}/{name}" if seen[name] == 1 else f"{key}/{name}#{seen[name]}"
-            found.append(self._tool(element, described, inner, name, schema))
-        return tuple(found)
+            parts.append(self._tool(element, described, inner, name, schema))
+        return tuple(parts)
 
     def _tool(self, element: Node, described: Node, key: str, name: str, schema: tuple[str, ...]) -> Part:
         origin = self.origin_of(name)
@@ -133,7 +133,7 @@ class PartReader(ABC):
         if description is not None:
             text = self.part(description, f"{key}/description", "text", "description")
             children.append(replace(text, origin=origin))
-        form = next((node for each in schema if (node := described.get(each)) is not None), None)
+        form = next((node for member in schema if (node := described.get(member)) is not None), None)
         if form is not None:
             children.append(replace(self.part(form, f"{key}/schema", "schema"), origin=origin))
         words = children[0].preview if description is not None else ""
@@ -141,23 +141,23 @@ class PartReader(ABC):
         return replace(whole, name=name, origin=origin, preview=words, children=tuple(children))
 
     def call(self, node: Node, key: str, name: str, arguments: Node | None, wire_id: str = "") -> Part:
-        """A call that the model asked for; its id leads the result back to it."""
+        """Make a part of a call; its id leads from the result back to the call."""
         if wire_id:
             self._called[wire_id] = name
         part = replace(self.part(node, key, "call"), name=name, origin="model", wire_id=wire_id)
         return self.saying(part, arguments)
 
     def called(self, wire_id: str) -> str:
-        """The tool that a call's id asked for."""
+        """Return the tool of the call with an id."""
         return self._called.get(wire_id, "")
 
     def result(self, node: Node, key: str, name: str, content: Node | None, wire_id: str = "") -> Part:
-        """What the model is told of one call."""
+        """Make a part of a call's result."""
         part = self.part(node, key, "result", "tool result")
         return self.saying(replace(part, name=name, origin=self.origin_of(name), wire_id=wire_id), content)
 
     def message(self, node: Node, key: str, role: str, children: list[Part], content: Node | None = None) -> Part:
-        """A message of the conversation, by what it is made of; `content` is what it says, if that is one text."""
+        """Make a part of a message and its children; `content` is the message's text, if the content is a plain text."""
         words = next((f"{child.name} {child.preview}".strip() for child in children if child.preview), "")
         part = replace(self.part(node, key, "message", role or "message"), origin=ROLES.get(role, ""))
         part = self.saying(replace(part, children=tuple(children)), None if children else content)
@@ -165,7 +165,7 @@ class PartReader(ABC):
 
 
 class ChatReader(PartReader):
-    """The same of a body whose tools are functions and whose messages are a list, as in Chat Completions.
+    """Makes the parts of a body with functions as tools and a list of messages, as in Chat Completions.
 
     Attributes:
         origin: Whose results stand directly before, empty for nobody's.
@@ -177,7 +177,7 @@ class ChatReader(PartReader):
 
     @abstractmethod
     def message_of(self, node: Node, key: str) -> Part:
-        """One message."""
+        """Make a part of a message."""
 
     @override
     def member(self, key: str, name: str, node: Node) -> Part:

@@ -1,4 +1,4 @@
-"""Which models a person has already: keys in the environment, servers on their usual loopback ports."""
+"""Finds a person's models: keys in the environment, servers on their usual loopback ports."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServer:
-    """A model server that answered on this machine.
+    """A model server on this machine.
 
     Attributes:
         provider: The preset's name.
-        base_url: Where it is.
-        models: What it has.
+        base_url: The server's base URL.
+        models: The names of its models.
     """
 
     provider: str
@@ -31,8 +31,8 @@ class LocalServer:
     models: tuple[str, ...]
 
 
-def found(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The presets whose key stands in the environment, by name, in the order to offer them."""
+def presets_with_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the presets with a key in the environment, in the order to offer them."""
     return tuple(
         name
         for name, provider in PRESETS.items()
@@ -41,9 +41,9 @@ def found(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[LocalServer, ...]:
-    """The model servers that answer on this machine's usual ports, asked for their models all at once; never raises.
+    """Return the model servers on this machine's usual ports, asked concurrently for their models. Never raises.
 
-    What listens there and is no model server is told by its answer, and left out. Nothing is recorded: no provider was chosen.
+    Servers of other kinds are recognised by their answers, and left out. Nothing is recorded, since no provider was chosen.
 
     Args:
         addresses: Base URLs by the preset's name; None for the presets' own.
@@ -66,7 +66,7 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
 
 
 async def _is_listening(base_url: str) -> bool:
-    """Whether anybody is there at all. Mostly nobody is, and then nothing that speaks HTTP need be imported."""
+    """Tell whether a port is open. Mostly none is, and the import of an HTTP client is spared."""
     import anyio
 
     parts = urlsplit(base_url)
@@ -79,7 +79,7 @@ async def _is_listening(base_url: str) -> bool:
 
 
 async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
-    """The names in the list that a model server gives; None for anything else."""
+    """Return the names in a server's list of models. None for any other answer."""
     import ssl
 
     import anyio

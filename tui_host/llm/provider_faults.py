@@ -1,4 +1,4 @@
-"""What providers say when something is wrong, in all the forms they say it in. Source: llm-dialects.md, section 10."""
+"""Reads the errors of providers, in all their forms. Source: the error pages of the vendors' API references."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.events import Failed
 
@@ -46,9 +46,9 @@ _STATUSES: Mapping[str, int] = {
     "too_many_requests": 429,
     "insufficient_quota": 429,
 }
-"""The status that a refusal with this code has, for errors inside a 200. Source: llm-dialects.md, sections 2 to 7."""
+"""The status of a refusal with this code, for errors inside a 200. Source: the error pages of the vendors' API references."""
 _BUSY = re.compile(r"overloaded|server busy|too many requests", re.IGNORECASE)
-"""What they say that have no code for it (Ollama)."""
+"""The words of providers without codes (Ollama)."""
 _RATE = re.compile(r"rate.?limit|per min", re.IGNORECASE)
 OVERFLOW = "context overflow"
 SHORTER = (
@@ -57,7 +57,7 @@ SHORTER = (
 
 
 def fault_in(value: JSON) -> tuple[str, str] | None:
-    """The provider's words and its code for an error, if a JSON value is one."""
+    """Return the provider's words and code, if a JSON value is an error."""
     if isinstance(value, list) and value:
         return fault_in(value[0])
     if not isinstance(value, dict):
@@ -71,17 +71,17 @@ def fault_in(value: JSON) -> tuple[str, str] | None:
 
 
 def fault_words(body: bytes) -> tuple[str, str]:
-    """The provider's words and its code out of a body that is an error, of whatever form."""
+    """Return the provider's words and code in an error's body of any form."""
     text = body[: 4 * _SHOWN].decode("utf-8", "replace").strip()
     try:
-        found = fault_in(read_json(body)) if body else None
+        fault = fault_in(read_json(body)) if body else None
     except ValueError:
-        found = None
-    return found or (text[:_SHOWN], "")
+        fault = None
+    return fault or (text[:_SHOWN], "")
 
 
 def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-    """A response that is not a success, as an error: the provider's own words, our remedy."""
+    """Make the error for a response with a bad status: the provider's words, a remedy of ours."""
     words, code = fault_words(body)
     head = {name.lower(): value for name, value in headers}
     if 300 <= status < 400:
@@ -104,7 +104,7 @@ def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Mod
 
 
 def failure(fault: Failed | None) -> ModelError:
-    """An error inside an answer, with the provider's code for it; None for one without a word."""
+    """Make the error for a failure inside an answer, with the provider's code."""
     if fault is None:
         return ModelError("the provider ended the answer with an error", remedy="try again")
     what = fault.message if fault.vendor in fault.message else f"{fault.vendor}: {fault.message}"
@@ -116,7 +116,7 @@ def failure(fault: Failed | None) -> ModelError:
 
 
 def _status_of(fault: Failed) -> int:
-    """The status that an error inside a 200 would have had as a refusal; 200 for one that nothing is known of."""
+    """Return the status of an error inside a 200; 200 if unknown."""
     code = fault.vendor.lower()
     if code.isdecimal() and len(code) == _DIGITS:
         return int(code)
@@ -130,7 +130,7 @@ def is_overflow(status: int, words: str) -> bool:
 
 
 def _passes(status: int, words: str, word: str) -> bool:
-    """Whether a refusal may be over in a while; `word` is the provider's own on that, which wins."""
+    """Tell whether a refusal may be over in a while; the provider's own `word` wins."""
     if word in {"true", "false"}:
         return word == "true"
     return (status in {408, 429} or status >= 500) and not _is_spent(status, words)
@@ -141,7 +141,7 @@ def _is_spent(status: int, words: str) -> bool:
 
 
 def wait_seconds(head: Mapping[str, str]) -> float | None:
-    """How long the provider asks to wait, by its headers (names in lower case)."""
+    """Return the wait demanded in headers (names in lower case)."""
     milliseconds = _number(head.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -153,7 +153,7 @@ def wait_seconds(head: Mapping[str, str]) -> float | None:
 
 
 def _until_reset(head: Mapping[str, str]) -> float | None:
-    """The longest wait for a limit that is used up: OpenAI tells how long, Anthropic when."""
+    """Return the longest wait for an exhausted limit: OpenAI gives the duration, Anthropic the time."""
     waits = [
         _duration(head.get(f"x-ratelimit-reset-{what}", ""))
         for what in ("requests", "tokens")
@@ -167,7 +167,7 @@ def _until_reset(head: Mapping[str, str]) -> float | None:
 
 
 def _until(then: str, head: Mapping[str, str]) -> float | None:
-    """Seconds from the response's own date to a date, of HTTP's form or RFC 3339's; None where they are not both told."""
+    """Return the seconds from the response's date to another date, in HTTP's form or RFC 3339's. None if either is missing."""
     if not then or "date" not in head:
         return None
     from email.utils import parsedate_to_datetime  # brings much, for a rare header
@@ -176,7 +176,7 @@ def _until(then: str, head: Mapping[str, str]) -> float | None:
         when = datetime.fromisoformat(then) if then[:1].isdigit() else parsedate_to_datetime(then)
         return max(0.0, (when - parsedate_to_datetime(head["date"])).total_seconds())
     except (ValueError, TypeError):
-        return None  # no date that can be read, so nothing is known
+        return None  # an unreadable date
 
 
 def _of(fault: JSON) -> tuple[str, str]:

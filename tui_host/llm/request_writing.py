@@ -1,4 +1,4 @@
-"""What every dialect needs to write a request: JSON as bytes, arguments, schemas, ids."""
+"""Shared by the dialects' writers: JSON bytes, arguments, schemas, call ids, and places of text."""
 
 from __future__ import annotations
 
@@ -6,31 +6,76 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolSpec
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextSpan:
+    """A piece of a message's text.
+
+    Attributes:
+        message: The message's place among the written messages.
+        start: Its first character.
+        end: One past its last.
+    """
+
+    message: int
+    start: int
+    end: int
+
+
+def text_spans(
+    body: bytes, messages: Sequence[Message], pieces: Sequence[TextSpan], kept: Callable[[bytes], bytes] = bytes
+) -> Iterator[tuple[int, int] | None]:
+    """Yield the bytes of each piece, None where not found. Every dialect writes a message's text as a single JSON string.
+
+    Args:
+        body: The request's body, as it is kept.
+        messages: What was written, in order.
+        pieces: What is looked for, in order.
+        kept: Turns bytes into their recorded form (with marks in place of secrets).
+    """
+    position, number, begun = 0, -1, -1
+    for piece in pieces:
+        text = "".join(part.text for part in messages[piece.message].parts if isinstance(part, Text))
+        if piece.message != number:
+            number = piece.message
+            begun = body.find(kept(_json(text)), position)
+            position = max(begun, position)
+        if begun < 0:
+            yield None
+            continue
+        start = begun + len(kept(_json(text[: piece.start]))) - 1  # without the closing quote
+        yield start, start + len(kept(_json(text[piece.start : piece.end]))) - 2
+
+
+def _json(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")
+
+
 UNREADABLE = "unreadable_arguments"
-"""The key under which arguments go back that are no JSON object."""
+"""The key for arguments that are no JSON object."""
 
 LONG = 1 << 18
 """Characters of a text that are written at once."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Ready(str):
-    """The value of a body's member as the JSON text that it becomes."""
+class JsonText(str):
+    """A member's value as finished JSON text."""
 
     __slots__ = ()
 
 
 class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no room for slots that hold anything
-    """What is offered, and the texts that were made of it: each once, for it never changes.
+    """The offered tools, with the texts made of them, each made once.
 
-    Whoever offers the same tools again gives the same object, so nothing is written anew for a step.
+    Offer the same tools again with the same object, so that nothing is written anew for a step.
     """
 
     def __init__(self, tools: Iterable[ToolSpec] = (), /) -> None:
@@ -39,24 +84,24 @@ class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no 
         self._texts: dict[object, str] = {}
 
     def written(self, make: Callable[[ToolSpec], JSON]) -> str:
-        """All of them as a JSON list, each in the form that a dialect makes of it."""
+        """Return all tools as a JSON list in a dialect's form."""
         return self.text(make, lambda tools: json_text([make(tool) for tool in tools]))
 
     def text(self, key: object, make: Callable[[Sequence[ToolSpec]], str]) -> str:
-        """All of them in whatever form goes by this key; what makes it looks at them alone."""
+        """Return all tools in the form cached under a key."""
         if key not in self._texts:
             self._texts[key] = make(self)
         return self._texts[key]
 
 
-def tools_text(tools: Sequence[ToolSpec], make: Callable[[ToolSpec], JSON]) -> Ready | None:
-    """The tools of a request as a member of its body; None where there are none."""
-    return None if not tools else Ready((tools if isinstance(tools, Tools) else Tools(tools)).written(make))
+def tools_text(tools: Sequence[ToolSpec], make: Callable[[ToolSpec], JSON]) -> JsonText | None:
+    """Return the tools as a member of the body. None without tools."""
+    return None if not tools else JsonText((tools if isinstance(tools, Tools) else Tools(tools)).written(make))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growing:
-    """The member of a request's body that grows from step to step: the conversation, as its dialect lists it.
+    """The growing member of a request's body: the conversation.
 
     Attributes:
         name: The member's.
@@ -69,13 +114,13 @@ class Growing:
 
 
 def body_bytes(
-    body: Mapping[str, JSON], added: Mapping[str, JSON], *, tools: Ready | None, **conversation: Sequence[JSON]
+    body: Mapping[str, JSON], added: Mapping[str, JSON], *, tools: JsonText | None, **conversation: Sequence[JSON]
 ) -> tuple[bytes, Growing]:
-    """A request's body as it is sent: compact, UTF-8, nothing in it that a provider's parser refuses.
+    """Write a request's body: compact UTF-8, without anything refused by providers' parsers.
 
     Args:
-        body: What a dialect begins it with.
-        added: What a person wants in it over that.
+        body: The dialect's first members.
+        added: The person's members, which win.
         tools: What is offered; None is left out.
         conversation: The one member that grows from step to step, behind all else: a request then begins with all the bytes of
             the one before it.
@@ -88,7 +133,7 @@ def body_bytes(
     for key, value in whole.items():
         written += b"," * (len(written) > 1) + _encoded(f"{json_text(key)}:")
         if value is not last[name]:
-            written += _encoded(value if isinstance(value, Ready) else json_text(value))
+            written += _encoded(value if isinstance(value, JsonText) else json_text(value))
             continue
         written += b"["
         for element in elements:
@@ -108,7 +153,7 @@ def _encoded(text: str) -> bytes:
 
 
 def json_text(value: JSON) -> str:
-    """A value as compact JSON; what JSON cannot say is null."""
+    """Write a value as compact JSON, with null for anything unknown to JSON."""
     try:
         return _compact(value)
     except ValueError:  # a server's schema or a configured option holds it
@@ -116,7 +161,7 @@ def json_text(value: JSON) -> str:
 
 
 def _is_long(value: JSON) -> bool:
-    """Whether a text in it is so long that nothing else could run while it is written."""
+    """Tell whether a value has a text long enough to block the event loop."""
     if isinstance(value, str):
         return len(value) > LONG
     if isinstance(value, Mapping):
@@ -125,9 +170,9 @@ def _is_long(value: JSON) -> bool:
 
 
 def _long_text(value: JSON) -> str:
-    """The same as `json_text`, piece by piece."""
+    """Write long values as `json_text` does, piece by piece."""
     if isinstance(value, Mapping):
-        return f"{{{','.join([f'{json_text(key)}:{_long_text(each)}' for key, each in value.items()])}}}"
+        return f"{{{','.join([f'{json_text(key)}:{_long_text(item)}' for key, item in value.items()])}}}"
     if isinstance(value, list):
         return f"[{','.join(map(_long_text, value))}]"
     if not isinstance(value, str):
@@ -137,21 +182,21 @@ def _long_text(value: JSON) -> str:
 
 
 def json_lines(value: JSON, newline: str = "\n") -> str:
-    """A value as JSON on lines of its own, as `json.dumps` has it with an indent of two; that one takes three times as long.
+    """Write a value as indented JSON, three times as fast as `json.dumps` with an indent of two.
 
     Args:
         value: What to write.
-        newline: What its further lines begin with, a line feed first.
+        newline: The beginning of further lines, a line feed first.
     """
     inner = f"{newline}  "
     if isinstance(value, dict) and value:
         members = [
-            f"{encode_basestring(name)}: {encode_basestring(each) if isinstance(each, str) else json_lines(each, inner)}"
-            for name, each in value.items()
+            f"{encode_basestring(name)}: {encode_basestring(item) if isinstance(item, str) else json_lines(item, inner)}"
+            for name, item in value.items()
         ]
         return f"{{{inner}{f',{inner}'.join(members)}{newline}}}"
     if isinstance(value, list) and value:
-        return f"[{inner}{f',{inner}'.join([json_lines(each, inner) for each in value])}{newline}]"
+        return f"[{inner}{f',{inner}'.join([json_lines(item, inner) for item in value])}{newline}]"
     return encode_basestring(value) if isinstance(value, str) else json_text(value)
 
 
@@ -168,7 +213,7 @@ def _sayable(value: JSON) -> JSON:
 
 
 def arguments_text(text: str) -> str:
-    """A call's arguments as the model wrote them; wrapped where they are no object, for some servers parse them."""
+    """Return a call's arguments as written by the model; anything but an object is wrapped, for some servers parse them."""
     value = _object_in(text)
     if value is None:
         return json.dumps({UNREADABLE: text}, ensure_ascii=False)
@@ -176,13 +221,13 @@ def arguments_text(text: str) -> str:
 
 
 def arguments_object(text: str) -> Mapping[str, JSON]:
-    """The same for vendors that take an object."""
+    """Return a call's arguments as an object."""
     value = _object_in(text)
     return {UNREADABLE: text} if value is None else value
 
 
 def _object_in(text: str) -> Mapping[str, JSON] | None:
-    """The object that a text holds, an empty one for nothing; None for anything else."""
+    """Parse an object, with an empty object for an empty text. None for any other text."""
     if not text.strip():
         return {}
     try:
@@ -199,7 +244,7 @@ def _refused(word: str) -> JSON:
 
 
 def object_schema(schema: JSON) -> Mapping[str, JSON]:
-    """The server's schema, untouched but for what is refused: a root that is no object, or one that names no properties."""
+    """Return the server's schema, changed only where refused: at the root, for an object type with properties."""
     if not isinstance(schema, Mapping):
         return {"type": "object", "properties": {}}
     added: dict[str, JSON] = {}
@@ -211,12 +256,12 @@ def object_schema(schema: JSON) -> Mapping[str, JSON]:
 
 
 class CallIds:
-    """The vendor's ids of a request's calls, or ones of our own where it gave none or another vendor's do not fit.
+    """The ids of a request's calls: the vendor's, or our own where the vendor gave none or has other rules.
 
     Args:
         limit: The most characters that an id may have.
         allowed: What it may consist of, as the inside of a regular expression's brackets.
-        least: The fewest characters; the same as the most, where a vendor wants exactly so many.
+        least: The fewest characters; equal to the most for vendors with a fixed length.
     """
 
     def __init__(self, limit: int, allowed: str = r"\x21-\x7e", *, least: int = 0) -> None:
@@ -228,11 +273,11 @@ class CallIds:
         self._taken: set[str] = set()
 
     def begin_message(self) -> None:
-        """Another message: ids are told apart within one alone, and a model may count anew in each."""
+        """Begin a message: ids are unique only within a message, as a model may number anew."""
         self._taken.clear()
 
     def of(self, call: ToolCall) -> str:
-        """The call's id, the same whenever it is asked for."""
+        """Return a call's id, always alike."""
         if call.id not in self._ids:
             self._ids[call.id] = self._made(call)
         return self._ids[call.id]
@@ -242,21 +287,21 @@ class CallIds:
         if not self._least <= len(wire_id) <= self._limit or self._unfit.search(wire_id):
             digest = hashlib.sha256(wire_id.encode("utf-8", "replace")).hexdigest()
             wire_id = f"call_{digest[:24]}" if self._limit > len("call_") + 24 else digest[: self._limit]
-        found, number = wire_id, 1
-        while found in self._taken:
+        made, number = wire_id, 1
+        while made in self._taken:
             number += 1
-            found = f"{wire_id[: self._limit - len(str(number)) - len(self._between)]}{self._between}{number}"
-        self._taken.add(found)
-        return found
+            made = f"{wire_id[: self._limit - len(str(number)) - len(self._between)]}{self._between}{number}"
+        self._taken.add(made)
+        return made
 
 
 def echo_for(dialect: str, value: Mapping[str, JSON] | None) -> JSON:
-    """What a vendor wants back, under the name of the dialect that wants it: one model may be asked in several; None for nothing."""
+    """Wrap data to send back with the dialect's name, as a model may be asked in several dialects. None for nothing."""
     return {dialect: value} if value else None
 
 
 def echo_of(part: object, *, provider: str, model: str, dialect: str) -> Mapping[str, JSON]:
-    """What goes back with a part to this provider and model in this dialect; empty if nothing does, or if others gave it."""
+    """Return the data to send back with a part to a provider and model; empty if of another origin."""
     if isinstance(part, Thinking):
         giver, kept = (part.provider, part.model), part.echo
     elif isinstance(part, Text | ToolCall) and part.echo is not None:
@@ -268,11 +313,11 @@ def echo_of(part: object, *, provider: str, model: str, dialect: str) -> Mapping
 
 
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-"""The types of images that nearly every service takes; a request with another one is refused whole."""
+"""The types of images taken by nearly every service; a request with any other type is refused."""
 
 
 def with_taken_images(parts: Sequence[object], taken: frozenset[str] = IMAGES) -> list[object]:
-    """The parts with a word in the place of each image that the service would refuse.
+    """Return the parts, with words in place of images refused by the service.
 
     Args:
         parts: Of a message or a result.
@@ -292,5 +337,5 @@ def text_of(parts: Sequence[object]) -> str:
 
 
 def system_text(messages: Sequence[Message]) -> str:
-    """What stands in the system messages, for vendors that take it beside the conversation."""
+    """Return the text of the system messages, for vendors with a separate place for it."""
     return "\n\n".join(text for message in messages if message.role == "system" and (text := text_of(message.parts)))

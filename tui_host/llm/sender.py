@@ -1,4 +1,4 @@
-"""One request on its way: over connections that are kept, with every byte recorded. Imported late, with httpx."""
+"""Sends requests over pooled connections, recording every byte. Imported late, with httpx."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LINGER_SECONDS: Final = 2.0
 
 
 class Sender:
-    """Sends requests to providers, once and as they are: nothing is tried again, and no redirect is followed by itself.
+    """Sends requests to providers, once and unchanged, without retries or redirects.
 
     It opens nothing before it is asked to. One for the whole program; safe for turns side by side.
 
@@ -47,7 +47,7 @@ class Sender:
         self._clients: dict[_Way, httpx.AsyncClient] = {}
 
     async def written(self, provider: Provider, ask: Ask) -> Outgoing:
-        """The request for an answer. It is written in a thread: with a large image in it that takes longer than a key may wait.
+        """Write the request for an answer, in a thread because large images take long.
 
         Raises:
             ModelError: As `model_request` does.
@@ -57,12 +57,12 @@ class Sender:
     async def send(
         self, provider: Provider, outgoing: Outgoing, place: Place, *, began: Callable[[str], None] | None = None
     ) -> httpx.Response:
-        """Send a request and read the head of its response; the caller closes it.
+        """Send a request and read the response's head; the caller closes the response.
 
         Args:
-            provider: Whom it goes to.
+            provider: The provider.
             outgoing: The request.
-            place: Where in the conversation its records belong.
+            place: The place in the conversation for the records.
             began: Told the exchange's id once the request is recorded, before it is sent.
 
         Raises:
@@ -82,7 +82,7 @@ class Sender:
             current_place.reset(token)
 
     async def draft(self, provider: Provider, outgoing: Outgoing, place: Place) -> Draft:
-        """A request as it would be recorded if it were sent, before any secret is taken out.
+        """Return the record of a request before redaction, without sending.
 
         Raises:
             ModelError: It cannot be sent.
@@ -148,7 +148,7 @@ def _built(
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """What decides which connections a request may use."""
+    """The choice of connections for a request."""
 
     provider: str
     is_tls: bool
@@ -163,6 +163,6 @@ def _context(way: _Way) -> ssl.SSLContext:
 
 
 async def close(response: httpx.Response) -> None:
-    """Read no further, within a short time and whatever else ends."""
+    """Stop reading, within a short time, even when cancelled."""
     with anyio.move_on_after(LINGER_SECONDS, shield=True):
         await response.aclose()

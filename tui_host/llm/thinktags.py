@@ -1,4 +1,4 @@
-"""Thinking that stands in the text, between tags at its head. Source: llm-dialects.md, section 3, Thinking inside content."""
+"""Separates thinking between tags at the head of a text, as open models write it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLOSE = "</think>"
 
 
 class ThinkTags:
-    """Tells thinking from text as the text comes, however it is cut; no tag is ever shown in part.
+    """Separates thinking from text however the text is cut; no part of a tag is shown.
 
     An opening tag counts at the head of the text alone. A closing tag whose opening stood in the prompt counts where it
     begins a line or ends one, outside a code fence: elsewhere the text speaks of it.
@@ -36,16 +36,16 @@ class ThinkTags:
         """The server tells thinking apart itself: from here on text is text."""
         if self._state not in {"head", "text"}:
             return []
-        found = self.finish()
+        events = self.finish()
         self._state = "plain"
-        return found
+        return events
 
     def feed(self, text: str, start: int, end: int) -> list[ModelEvent]:
-        """What a piece of text becomes; `start` and `end` are its bytes in the body."""
+        """Read a piece of text; `start` and `end` are its bytes in the body."""
         is_open = self._held or self._ticks or self._line_is_blank
         if self._state == "text" and text and not (is_open or "<" in text or "`" in text or "\n" in text):
             return [TextDelta(text=text, start=start, end=end)]  # as nearly all of an answer is
-        found: list[ModelEvent] = []
+        events: list[ModelEvent] = []
         if self._held:
             text, start, self._held = self._held + text, self._held_start, ""
         self._held_start, self._end = start, end
@@ -54,19 +54,19 @@ class ThinkTags:
                 case "head":
                     text = self._head(text)
                 case "inside":
-                    text = self._inside(text, found)
+                    text = self._inside(text, events)
                 case "after":
                     text = text.lstrip()
                     self._state = "plain" if text else "after"
                 case "text":
-                    text = self._text(text, found)
+                    text = self._text(text, events)
                 case "plain":
-                    found.append(TextDelta(text=text, start=start, end=end))
+                    events.append(TextDelta(text=text, start=start, end=end))
                     text = ""
-        return found
+        return events
 
     def finish(self) -> list[ModelEvent]:
-        """What was still held back."""
+        """Return everything still held back."""
         held, self._held = self._held, ""
         if not held:
             return []

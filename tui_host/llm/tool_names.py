@@ -1,4 +1,4 @@
-"""What a model calls a tool, and the one table that leads back. Source: DESIGN, Contract, Names that a model sees."""
+"""The names of tools as seen by a model, and the table back to servers and tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NameRule:
 
     Attributes:
         first: The characters a name may begin with, as the inside of a regular expression's brackets.
-        rest: Those it may go on with.
+        rest: The characters allowed after the first.
         limit: The most characters.
     """
 
@@ -33,18 +33,18 @@ class NameRule:
     limit: int = 64
 
     def allows(self, name: str) -> bool:
-        """Whether a name may be sent as it is."""
+        """Tell whether a name may be sent unchanged."""
         return len(name) <= self.limit and re.fullmatch(f"[{self.first}][{self.rest}]*", name) is not None
 
     def clean(self, name: str) -> str:
-        """The name with what is not allowed replaced and cut; two names may become the same one."""
+        """Replace forbidden characters and cut the name; two names may become equal."""
         text = re.sub(f"[^{self.rest}]", "_", name) or "_"
         if re.match(f"[{self.first}]", text) is None:
             text = f"t{text}"
         return text[: self.limit]
 
     def hashed(self, name: str, *, of: str) -> str:
-        """The name made fit, with a hash of what it stands for, so that two names stay two."""
+        """Make a name fit, with a hash of the original for uniqueness."""
         digest = hashlib.sha256(of.encode("utf-8", "backslashreplace")).hexdigest()[:_HASH]
         return f"{self.clean(name)[: self.limit - _HASH - 1]}_{digest}"
 
@@ -54,41 +54,45 @@ OPENAI_NAMES = NameRule()
 
 
 class NameTable:
-    """The names of the tools of one request, both ways. A name is looked up, never taken apart."""
+    """The names of a request's tools, both ways. Names are looked up, never parsed."""
 
     def __init__(self, names: Mapping[Known, str]) -> None:
-        """Take a table that `make` has built."""
+        """Take a table built by `make`."""
         self._names = MappingProxyType(dict(names))
-        self._known: Mapping[str, Known] = MappingProxyType({name: known for known, name in self._names.items()})
+        self._known: Mapping[str, Known] = MappingProxyType(
+            {name: tools_by_name for tools_by_name, name in self._names.items()}
+        )
 
     @classmethod
     def make(cls, tools: Iterable[Known], rule: NameRule = OPENAI_NAMES) -> NameTable:
-        """Name each tool `SERVER__TOOL`; with a hash where a vendor's rule or another tool stands against it.
+        """Name each tool `SERVER__TOOL`, with a hash in case of conflict with a vendor's rule or another tool.
 
         Args:
-            tools: Server and tool, as the servers call them; one that comes twice counts once.
+            tools: Server and tool, as the servers call them; duplicates count once.
             rule: The dialect's rule.
         """
-        wanted = {known: f"{known[0]}__{known[1]}" for known in dict.fromkeys(tools)}
+        wanted = {
+            server_and_tool: f"{server_and_tool[0]}__{server_and_tool[1]}" for server_and_tool in dict.fromkeys(tools)
+        }
         taken = Counter(wanted.values())
         names: dict[Known, str] = {}
         used = {name for name, count in taken.items() if count == 1 and rule.allows(name)}
-        for known, name in wanted.items():
+        for server_and_tool, name in wanted.items():
             if name in used:
-                names[known] = name
+                names[server_and_tool] = name
                 continue
             number = 0
             while True:  # a second round only when somebody's tool bears the very name that the hash would give
-                made = rule.hashed(name, of="\0".join((*known, str(number))))
+                made = rule.hashed(name, of="\0".join((*server_and_tool, str(number))))
                 if made not in used:
                     break
                 number += 1
             used.add(made)
-            names[known] = made
+            names[server_and_tool] = made
         return cls(names)
 
     def name(self, server: str, tool: str) -> str:
-        """What the model calls this tool.
+        """Return the model's name for a tool.
 
         Raises:
             KeyError: The tool is not in the table.
@@ -96,7 +100,7 @@ class NameTable:
         return self._names[server, tool]
 
     def find(self, name: str) -> Known | None:
-        """Server and tool of a name that a model wrote; None if there is no such tool."""
+        """Return server and tool of a model's name. None if unknown."""
         return self._known.get(name)
 
     @property
@@ -106,7 +110,7 @@ class NameTable:
 
 
 def nearest(name: str, tools: Iterable[ToolSpec], *, most: int = 3, alike: float = 0.5) -> tuple[str, ...]:
-    """The names most like one that does not exist, best first.
+    """Return the names most similar to an unknown name, best first.
 
     Args:
         name: As a model wrote it; a tool's bare name leads to it too.

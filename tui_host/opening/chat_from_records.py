@@ -1,4 +1,4 @@
-"""The chat of a session of ours that comes from a file: record lines have no chat, but what was said and decided stands in them."""
+"""The chat of an imported session of tui-host, made of its records: record lines hold no chat."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tui_host.infer.story import Story
 from tui_host.infer.story_chat import Telling
 
 
-class Retelling:
-    """Takes in a session's records, and tells them as a chat: what was said as with taps, calls and turns as they were recorded."""
+class ChatFromRecords:
+    """Makes a chat of a session's records: messages as in the story of a tap, calls and turns as recorded."""
 
     def __init__(self) -> None:
         self._story = Story()
@@ -24,7 +24,7 @@ class Retelling:
         self._decisions: dict[str, Mapping[str, JSON]] = {}
 
     def feed(self, record: Record) -> None:
-        """The next record."""
+        """Take in the next record."""
         draft = record.draft
         if draft.kind == "link":
             link = read_object(draft.data)
@@ -38,13 +38,13 @@ class Retelling:
         self._story.feed(record)
 
     def items(self) -> Iterator[Item]:
-        """The chat's items, in order."""
+        """The items of the chat, in order."""
         conversation = Conversation()
         Telling(self._story, conversation).tell()
         places = {
-            (each.turn, each.step): self._places.get(each.asking.key, NOWHERE)
-            for each in self._story.exchanges
-            if not self._story.talks.root(each).is_beside
+            (exchange.turn, exchange.step): self._places.get(exchange.asking.key, NOWHERE)
+            for exchange in self._story.exchanges
+            if not self._story.talks.root(exchange).is_beside
         }
         for item in conversation.items:
             if isinstance(item, AnswerItem | CallItem) and not item.step:  # told in a request alone

@@ -1,6 +1,6 @@
-"""What a program wrote, out of the objects in which Docker keeps it: one for each of its lines, or for a part of one that is long.
+"""Take the lines that a program wrote out of Docker's JSON objects.
 
-Source: Docker's documentation, JSON File logging driver.
+Docker keeps an object for each line, and for a part of a line that is long. Source: Docker's documentation, JSON File logging driver.
 """
 
 from __future__ import annotations
@@ -8,45 +8,47 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tui_host.capture.json.narrowing import mapping
-from tui_host.opening.drafts import MOST, File, read_value
+from tui_host.opening.import_types import VALUE_LIMIT, File, read_value
 
 _MEMBERS = frozenset({"log", "stream", "time"})
 _ALSO = frozenset({"attrs"})
-_HELD = 4 * MOST
-"""Bytes that are held for it; of a larger log each object is read alone, as those of other loggers are."""
-_GOES_ON = b" \t}]:\r\n"
-"""So begins a line of a value that goes over several, or of a stream, where a time would stand within it."""
+_SIZE_LIMIT = 4 * VALUE_LIMIT
+"""Bytes that are unwrapped in memory; the objects of a larger log are read as those of any logger."""
+_LINE_LIMIT = 1 << 18
+"""Bytes of the first line: Docker cuts what a program writes into parts of 16 KiB."""
+_CONTINUES = b" \t}]:\r\n"
+"""So begins a line of a value over several lines, or of a stream: a time before it would stand within the value."""
 
 
 def unwrapped(file: File) -> File:
-    """The file as the program wrote it, with the time of each line before it."""
-    if len(file.data) > _HELD or _text_of(file.data[: file.data.find(b"\n") + 1 or len(file.data)]) is None:
+    """The lines as the program wrote them, with Docker's time before each."""
+    if len(file.data) > _SIZE_LIMIT or _wrapped(file.data[: file.data.find(b"\n", 0, _LINE_LIMIT) + 1]) is None:
         return file
-    found: list[bytes] = []
-    begun: dict[str, list[bytes]] = {}
+    lines: list[bytes] = []
+    parts_by_stream: dict[str, list[bytes]] = {}
     at = 0
     while at < len(file.data):
         end = file.data.find(b"\n", at) + 1 or len(file.data)
         line = file.data[at:end]
         at = end
-        told = _text_of(line)
-        if told is None:
-            found.append(line)
+        wrapped = _wrapped(line)
+        if wrapped is None:
+            lines.append(line)
             continue
-        stream, time, text = told
-        parts = begun.setdefault(stream, [])
-        if not parts and text[:1] not in _GOES_ON:
+        stream, time, text = wrapped
+        parts = parts_by_stream.setdefault(stream, [])
+        if not parts and text[:1] not in _CONTINUES:
             parts.append(time + b" ")
         parts.append(text)
         if text.endswith(b"\n"):
-            found += parts
+            lines += parts
             parts.clear()
-    found += (part for parts in begun.values() for part in parts)
-    return replace(file, data=b"".join(found))
+    lines += (part for parts in parts_by_stream.values() for part in parts)
+    return replace(file, data=b"".join(lines))
 
 
-def _text_of(line: bytes) -> tuple[str, bytes, bytes] | None:
-    """Of such an object where it was written, when, and what; None if it is none."""
+def _wrapped(line: bytes) -> tuple[str, bytes, bytes] | None:
+    """The stream, the time and the text of one of Docker's objects; None for any other line."""
     if not line.startswith(b"{") or b'"log"' not in line:
         return None
     body = mapping(read_value(line, is_shallow=True))

@@ -1,17 +1,16 @@
-"""Exchanges with a model put together from what is at hand of them: a body, an answer, pieces of a stream."""
+"""One exchange with a model, put together from a request, an answer or pieces of an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tui_host.capture.http.exchange_end import CUT, Ending, Reason
 from tui_host.capture.http.observer import BODY_LIMIT
 from tui_host.capture.record import MISSING, NOT_KNOWN, Draft, Head, Kind
-from tui_host.errors import JSON
-from tui_host.opening.drafts import Moment, Notes, Seen
-from tui_host.opening.single import piece_of
-from tui_host.opening.stream_pieces import Stream
+from tui_host.llm.dialects.body_kinds import AnswerPart
+from tui_host.opening.body_dialects import unknown_address
+from tui_host.opening.import_types import Moment, Notes, TimedDraft
 
 NO_HEAD = "method, address and headers: the file has the body alone"
 NO_HEADERS = "headers: the file has the body and the address alone"
@@ -19,151 +18,116 @@ NO_REQUEST = "the request: the file has the answer alone"
 NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
 NO_ANSWER_BUT = "status, headers, and all of the body but the message: the file has it alone; the type that follows is that of the body shown"
 NO_STREAM = "bytes of the stream: the file has its events, of which it is put together anew"
-TANGLED = "what follows stands among the events of several answers"
 NO_BYTES = "bytes of the body: the file has a character for each, of which they are put back"
 
 TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
+_PIECE = 1 << 16
+"""Bytes of a stream without times of its own that become one record."""
 
 
-def address_of(dialect: str) -> str:
-    """What stands for an address that is not known: a scheme that names the dialect, and nothing else."""
-    return f"{dialect}:"
-
-
-@dataclass(slots=True)
-class _Open:
-    draft: Draft
-    at: Moment
-    is_answered: bool = False
-    size: int = 0
-
-
-class Exchanges:
-    """One model's lane, in which an exchange is over when the next begins.
+class Exchange:
+    """An exchange with a model while its parts come in. Pieces of an answer without times of their own become one record.
 
     Args:
-        notes: Gives the ids.
-        peer: What the provider is called.
-        doubt: Why what comes is no answer that anybody gave; empty where it is one. No dialect is told of it then.
+        notes: Gives the id.
+        peer: The provider's name.
+        key: The request id that the file gives for it, empty without one.
 
     Attributes:
-        stream: What came so far of the answer, where it comes in pieces.
-        cut: Why more of it came, and is not known; empty where that is not so.
-        called: What names the exchange that begins next, in two files; empty where that is not known.
+        key: The same.
+        dialect: The dialect of the request or of the answer.
+        stream: The id that the answer's events repeat; empty as long as none did.
+        has_begun: The event came with which every stream of its dialect begins.
+        is_answered: Some of the answer came.
+        is_finished: The answer says that its message has ended; a few words may follow (tokens used, `[DONE]`).
+        is_over: The exchange was ended.
     """
 
-    def __init__(self, notes: Notes, peer: str, doubt: str = "") -> None:
+    def __init__(self, notes: Notes, peer: str, key: str = "") -> None:
         self._notes = notes
         self._peer = peer
-        self._doubt = doubt
-        self._open: _Open | None = None
-        self.stream = Stream()
-        self.cut = self.called = ""
+        self.key = key
+        self.dialect = self.stream = ""
+        self.has_begun = self.is_answered = self.is_finished = self.is_over = False
+        self._draft: Draft | None = None
+        self._at = Moment(0)
+        self._size = 0
+        self._pending: list[bytes] = []
+        self._pending_size = 0
 
     def request(
-        self,
-        body: bytes,
-        at: Moment,
-        *,
-        dialect: str,
-        url: str = "",
-        lacks: str = NO_HEAD,
-        malformed: str | None = None,
-    ) -> Iterator[Seen]:
-        """A request's body.
+        self, body: bytes, at: Moment, *, dialect: str, url: str = "", lacks: str = NO_HEAD
+    ) -> Iterator[TimedDraft]:
+        """Begin with a request's body.
 
         Args:
-            body: Its bytes.
+            body: The bytes.
             at: When it was sent.
-            dialect: In which it is written.
-            url: Where it was sent to; empty if that is not known.
-            lacks: What is not known of it where the address is not.
-            malformed: Why its bytes are not what was sent; None if they are.
+            dialect: The dialect of the body.
+            url: Where it was sent to; empty if unknown.
+            lacks: What is unknown about it where the address is.
         """
-        yield from self.finish()
-        known = Head(method="POST", url=url, headers=((NOT_KNOWN, NO_HEADERS),))
-        head = known if url else _not_known(dialect, lacks)
-        yield self._begin(body, at, head, malformed)
+        self.dialect = dialect
+        head = Head(method="POST", url=url, headers=((NOT_KNOWN, NO_HEADERS),))
+        yield self._begin(body, at, head if url else _unknown_head(dialect, lacks))
 
-    def answer(self, data: bytes, at: Moment, *, dialect: str, form: str, lacks: str = NO_STATUS) -> Iterator[Seen]:
-        """Bytes of an answer: all, or the next ones of a stream.
+    def answer(
+        self, data: bytes, at: Moment, *, dialect: str, form: str, lacks: str = NO_STATUS
+    ) -> Iterator[TimedDraft]:
+        """Add bytes of the answer.
 
         Args:
-            data: Those bytes.
+            data: The whole answer, or the next bytes of a stream.
             at: When they came.
-            dialect: In which they are written.
-            form: How they are (`sse`, `ndjson`, `json`).
-            lacks: What is not known of it.
+            dialect: The dialect that they are in.
+            form: `sse`, `ndjson` or `json`.
+            lacks: What is unknown about the answer's head.
         """
-        if self._open is None:
-            unknown = Head(headers=((NOT_KNOWN, NO_REQUEST),)) if self._doubt else _not_known(dialect, NO_REQUEST)
-            yield self._begin(b"", at, unknown, MISSING)
-        opened = self._open
-        assert opened is not None  # noqa: S101 - just begun
-        opened.at = at
-        if not opened.is_answered:
-            opened.is_answered = True
+        if self._draft is None:
+            self.dialect = dialect
+            yield self._begin(b"", at, _unknown_head(dialect, NO_REQUEST), MISSING)
+        if not self.is_answered:
+            self.is_answered = True
             head = Head(headers=((NOT_KNOWN, lacks), ("content-type", TYPES[form])))
-            yield Seen(at, replace(_after(opened.draft, "response", head=head), malformed=self._doubt or None))
-        kept = data[: max(BODY_LIMIT - opened.size, 0)]
-        opened.size += len(data)
+            yield TimedDraft(at, self._after("response", head=head))
+        elif self._pending and (at.is_told or self._pending_size > _PIECE):
+            yield from self.flush()
+        self._at = at if at.is_told or not self._pending else self._at
+        kept = data[: max(BODY_LIMIT - self._size, 0)]
+        self._size += len(data)
         if kept:
-            yield Seen(at, _after(opened.draft, "chunk", data=kept))
+            self._pending.append(kept)
+            self._pending_size += len(kept)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether an exchange has begun and not ended."""
-        return self._open is not None
+    def learn(self, part: AnswerPart | None) -> None:
+        """Note what the last piece says of its answer."""
+        if part is not None:
+            self.stream = self.stream or part.stream
+            self.has_begun |= part.begins
+            self.is_finished |= part.ends
 
-    @property
-    def is_answered(self) -> bool:
-        """Whether something of its answer has come."""
-        return self._open is not None and self._open.is_answered
+    def flush(self) -> Iterator[TimedDraft]:
+        """Give the bytes that wait for more. Called before anything else of the file is given."""
+        if self._pending:
+            data, self._pending, self._pending_size = b"".join(self._pending), [], 0
+            yield TimedDraft(self._at, self._after("chunk", data=data))
 
-    @property
-    def may_go_on(self) -> bool:
-        """Whether more of its answer may come after another's: its pieces have an id, or need none, and it has not ended."""
-        return self.is_answered and bool(self.stream.name or self.stream.is_begun) and not self.stream.is_ended
+    def finish(self, *, is_cut: bool = False) -> Iterator[TimedDraft]:
+        """End the exchange.
 
-    @property
-    def is_given_up(self) -> bool:
-        """Whether nothing more of its answer is known to come once another is asked for, and it did not say why it ends."""
-        return self.is_answered and not self.stream.name and not self.stream.is_finished
-
-    def is_over_before(self, value: JSON) -> bool:
-        """Whether it said why it ends, and a piece that names no stream says more: of the next one, if another is awaited."""
-        is_finished = self.is_answered and self.stream.is_finished and not self.stream.name
-        piece = piece_of(value) if is_finished else None
-        return piece is not None and not piece.is_rest
-
-    def is_followed_by(self, value: JSON) -> bool:
-        """Whether what an event says begins another answer."""
-        return not self._doubt and self.stream.is_followed_by(value)
-
-    def begins_anew(self, data: bytes) -> bool:
-        """Whether a piece of a stream does."""
-        return not self._doubt and self.stream.begins_anew(data)
-
-    def end(self) -> Iterator[Seen]:
-        """An answer says that it has ended: it is over, unless others go on in its place."""
-        if not self._doubt:
-            yield from self.finish()
-
-    def finish(self) -> Iterator[Seen]:
-        """Nothing more comes of the exchange that has begun, if one has: what came last is its end."""
-        opened, self._open = self._open, None
-        stream, self.stream = self.stream, Stream()
-        cut, self.cut = self.cut or (CUT if stream.is_cut and not self._doubt else ""), ""
-        if opened is None:
+        Args:
+            is_cut: The answer breaks off.
+        """
+        if self._draft is None or self.is_over:
             return
-        if not self._doubt:
-            stream.end()
-        reason: Reason = "cut by peer" if cut else "complete" if opened.is_answered else MISSING
-        ending = Ending(reason=reason, error=cut, size=opened.size, kept=min(opened.size, BODY_LIMIT))
-        yield Seen(opened.at, _after(opened.draft, ending.kind, data=ending.to_bytes()))
+        yield from self.flush()
+        self.is_over = True
+        reason: Reason = "cut by peer" if is_cut else "complete" if self.is_answered else MISSING
+        ending = Ending(reason=reason, error=CUT if is_cut else "", size=self._size, kept=min(self._size, BODY_LIMIT))
+        yield TimedDraft(self._at, self._after(ending.kind, data=ending.to_bytes()))
 
-    def _begin(self, body: bytes, at: Moment, head: Head, malformed: str | None = None) -> Seen:
-        draft = Draft(
+    def _begin(self, body: bytes, at: Moment, head: Head, malformed: str | None = None) -> TimedDraft:
+        self._draft = Draft(
             wire="llm",
             kind="request",
             peer=self._peer,
@@ -173,23 +137,17 @@ class Exchanges:
             data=body,
             malformed=malformed,
         )
-        self._open = _Open(draft, at)
-        if self.called and draft.exchange:
-            self._notes.names[draft.exchange] = self.called
-        return Seen(at, draft)
+        self._at = at
+        if self.key and self._draft.exchange:
+            self._notes.exchange_keys[self._draft.exchange] = self.key
+        return TimedDraft(at, self._draft)
+
+    def _after(self, kind: Kind, *, data: bytes = b"", head: Head | None = None) -> Draft:
+        request = self._draft
+        assert request is not None  # noqa: S101 - an answer begins one
+        draft = Draft(wire="llm", kind=kind, peer=request.peer, direction="in", exchange=request.exchange, data=data)
+        return draft if head is None else replace(draft, head=head)
 
 
-def _not_known(dialect: str, what: str) -> Head:
-    return Head(url=address_of(dialect), headers=((NOT_KNOWN, what),))
-
-
-def _after(request: Draft, kind: Kind, *, data: bytes = b"", head: Head | None = None) -> Draft:
-    return Draft(
-        wire="llm",
-        kind=kind,
-        peer=request.peer,
-        direction="in",
-        exchange=request.exchange,
-        head=head,
-        data=data,
-    )
+def _unknown_head(dialect: str, what: str) -> Head:
+    return Head(url=unknown_address(dialect), headers=((NOT_KNOWN, what),))

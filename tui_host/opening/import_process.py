@@ -1,7 +1,7 @@
-"""An import in a process of its own: whoever started it draws a screen, and never waits for a file.
+"""An import in a process of its own, so the app never waits for a file.
 
-It is asked in one line on its standard input, which is also its lifeline: at its end this ends, wherever it is. On its standard output it
-says now and then how far it has come, at last what came of it, each in a line.
+The app writes one line to the standard input of this process, and closes it to end the process. The process writes lines with its
+progress to standard output, and at last one with the result.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON, SettingsError, TuiHostError
 
 if TYPE_CHECKING:
-    from tui_host.opening import Progress
+    from tui_host.opening.import_types import Progress
     from tui_host.settings.schema import Settings
 
 NICER = 5
-"""By so much whoever draws goes before it."""
+"""How much lower its priority is than that of the app that draws."""
 COMMAND = (sys.executable, "-P", "-m", "tui_host.opening.import_process")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
-    """How far it has come.
+class ImportState:
+    """How far an import has come.
 
     Attributes:
-        expected: Bytes that will be read, as far as is known.
-        done: How many of them were.
-        records: How many came of them.
-        id: The session's, once it has a record.
-        notices: What a person should be told.
-        is_whole: All is in it.
+        expected: Bytes to read, as far as is known.
+        done: Bytes read.
+        records: Records made.
+        id: The session's id, once it has a record.
+        notices: Sentences for a person.
+        is_whole: The import has ended.
     """
 
     expected: int = 0
@@ -48,13 +48,13 @@ class Reached:
     is_whole: bool = False
 
 
-def question(paths: Sequence[Path], database: Path, settings: Settings) -> bytes:
-    """What it is asked.
+def request_line(paths: Sequence[Path], database: Path, settings: Settings) -> bytes:
+    """Write the line for the process's standard input.
 
     Args:
         paths: The files.
-        database: Where the session comes to.
-        settings: Whose secrets are taken out.
+        database: Where to keep the session.
+        settings: The secrets in them are taken out.
     """
     from tui_host.settings.secrets import secret_headers, secrets_of
 
@@ -67,26 +67,26 @@ def question(paths: Sequence[Path], database: Path, settings: Settings) -> bytes
     return f"{json.dumps(asked)}\n".encode()
 
 
-def reached(line: bytes) -> Reached:
-    """What one of its lines says.
+def import_state(line: bytes) -> ImportState:
+    """Read a line of the process's standard output.
 
     Raises:
-        TuiHostError: It could not be done; the same as `import_files`, or that the process has gone.
+        TuiHostError: The import failed, with the error of `import_files`, or the process has ended.
     """
     try:
         value: JSON = json.loads(line)
     except ValueError:
         value = None
-    said = mapping(value)
-    if not said:
+    members = mapping(value)
+    if not members:
         raise TuiHostError("the process that reads it has ended", remedy="open it again")
-    if "error" in said:
-        raise _error_of(mapping(said["error"]), is_typed=said.get("is_typed") is True)
-    expected, done, records = (_number(said.get(name)) for name in ("expected", "done", "records"))
-    notices = tuple(words for words in items(said.get("notices")) if isinstance(words, str))
-    is_whole = said.get("is_whole") is True
-    return Reached(
-        expected=expected, done=done, records=records, id=_text(said.get("id")), notices=notices, is_whole=is_whole
+    if "error" in members:
+        raise _error_of(mapping(members["error"]), is_typed=members.get("is_typed") is True)
+    expected, done, records = (_number(members.get(name)) for name in ("expected", "done", "records"))
+    notices = tuple(words for words in items(members.get("notices")) if isinstance(words, str))
+    is_whole = members.get("is_whole") is True
+    return ImportState(
+        expected=expected, done=done, records=records, id=_text(members.get("id")), notices=notices, is_whole=is_whole
     )
 
 
@@ -104,7 +104,7 @@ def _number(value: JSON) -> int:
 
 
 def main() -> None:
-    """Answer the one question."""
+    """Import the files that the line on standard input names."""
     from tui_host.guard.core_dumps import leave_no_core
 
     leave_no_core()

@@ -1,4 +1,4 @@
-"""Files that others captured, brought into a store as sessions: read, their secrets taken out, their calls joined, and kept."""
+"""Import files of other programs as a session of the store: without their secrets, with their calls joined."""
 
 from __future__ import annotations
 
@@ -23,44 +23,41 @@ from tui_host.infer.asking.speakers import in_words, models_in_words, models_of,
 from tui_host.infer.clock_offsets import DOUBTFUL_NS
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import Telling
-from tui_host.llm.dialects.dialect_table import DIALECTS
-from tui_host.opening import File, Progress, Reading, read
-from tui_host.opening import jsonl_reader as jsonl
-from tui_host.opening.chat_from_records import Retelling
-from tui_host.opening.drafts import LATEST_NS
-from tui_host.opening.session_intake import Arriving, Desk
+from tui_host.opening import jsonl_reader
+from tui_host.opening.chat_from_records import ChatFromRecords
+from tui_host.opening.import_types import LATEST_NS, File, Progress, TimedDraft
+from tui_host.opening.recognition import Reading, read
+from tui_host.opening.session_intake import ImportSetup, SessionIntake
 from tui_host.opening.untimed_files import interleaved
-from tui_host.opening.wire_detection import Wires
 
 if TYPE_CHECKING:
-    from tui_host.capture.json.elements import Data
+    from tui_host.capture.json.scan import Data
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import Store
-    from tui_host.opening.drafts import Seen
 
-PIPED_MOST = 64 << 20
-"""Bytes that are read of what is no plain file."""
-JOINED_MOST = 256 << 20
-"""Bytes of records in which it is looked for what belongs together; they are held in memory for it."""
-ORDERED_MOST = 64 << 20
-"""Bytes of records of several files that are put in order by what belongs together; they are held several times for it."""
-TOLD_IN_PART = f"The chat tells the first {JOINED_MOST >> 20} MiB, and joins calls there: what came later stands in the inspector alone."
+PIPE_LIMIT = 64 << 20
+"""Bytes that are read of a pipe or a device."""
+JOINED_LIMIT = 256 << 20
+"""Bytes of records in which calls are joined; they are held in memory."""
+ORDERED_LIMIT = 64 << 20
+"""Bytes of records of files without times that are put in order; they are held in memory several times."""
+TOLD_IN_PART = f"The chat tells the first {JOINED_LIMIT >> 20} MiB, and joins calls there: what came later stands in the inspector alone."
 
 WAITED_NS = 900_000_000_000
-"""So long may a call wait for a person; where most seem to, the clocks differ."""
+"""How long a call may wait for a person. Where most calls seem to wait longer, the clocks differ."""
 
 _APART = "{} without times: {}, and so it stands behind the others."
-_NOTHING_TELLS = "nothing in it belongs to what they have"
-_TOO_LARGE = "in files so large it is not looked for where it belongs"
+_NOTHING_TELLS = "nothing in it belongs to the other files"
+_TOO_LARGE = "the files are too large to find its place"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What came of an import.
+    """The result of an import.
 
     Attributes:
-        id: The new session's.
-        notices: What a person should be told, one sentence each.
+        id: The new session's id.
+        notices: Sentences for a person.
     """
 
     id: str
@@ -74,20 +71,19 @@ def import_files(
     watch: Callable[[Progress], None] = lambda _: None,
     begun: Callable[[str], None] | None = None,
 ) -> Imported:
-    """Read files as one capture, and keep it as a session. Blocks.
+    """Read files as one capture, and keep the capture as a session. Blocks.
 
     Args:
-        store: Where.
+        store: Where to keep it.
         paths: One file, or several that each hold a part.
-        redactor: What takes the secrets out.
-        watch: Told now and then how far it has come; what it raises ends it, and nothing stays.
-        begun: Told the session's id with its first record: then it is in the store from there on, as one that this process writes.
-            What was read stays then, also if the rest cannot be: somebody may be looking at it.
-            Else it is once all is there: of one that is killed before nothing is listed.
+        redactor: Takes the secrets out.
+        watch: Called now and then with the progress. An exception that it raises ends the import, and nothing is kept.
+        begun: Called with the session's id once the first record is kept. The session is then listed while the import goes on, and
+            stays if the rest cannot be read: somebody may be looking at it. Without `begun`, nothing is listed before the end.
 
     Raises:
         SettingsError: A file cannot be opened.
-        TuiHostError: A file is none of what can be read, or broken; says where.
+        TuiHostError: A file is in no format that is read, or broken; says where.
         StoreError: The database cannot be written.
     """
     for path in paths:
@@ -97,20 +93,19 @@ def import_files(
             )
     with ExitStack() as stack:
         files = [opened(path, stack) for path in paths]
-        wires = Wires({name: dialect.paths for name, dialect in DIALECTS.items()})
-        reading = read(files, wires, Progress(watch))
+        reading = read(files, Progress(watch))
         store.redactor = redactor
         own = reading.own
-        desk = Desk(store, redactor, reading, begun)
-        imported = _import_own(desk, own) if own else _import_foreign(desk, files)
-        return replace(imported, notices=(*reading.notes.told, *imported.notices))
+        setup = ImportSetup(store, redactor, reading, begun)
+        imported = _import_own(setup, own) if own else _import_foreign(setup, files)
+        return replace(imported, notices=(*reading.notes.messages, *imported.notices))
 
 
 def opened(path: Path, stack: ExitStack) -> File:
-    """A file, mapped: it is not held in memory, however large it is.
+    """Map a file, so that even a large one takes no memory.
 
     Raises:
-        SettingsError: It cannot be opened.
+        SettingsError: The file cannot be opened.
     """
     try:
         descriptor = 0 if str(path) == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -120,134 +115,136 @@ def opened(path: Path, stack: ExitStack) -> File:
         if stat.S_ISREG(status.st_mode) and status.st_size:
             data = stack.enter_context(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         elif not stat.S_ISREG(status.st_mode):
-            data = file.read(PIPED_MOST + 1)
+            data = file.read(PIPE_LIMIT + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         remedy = "name a file in it" if isinstance(error, IsADirectoryError) else "name a file that is there"
         raise SettingsError(f"cannot be read: {reason}", str(path), remedy) from error
-    if len(data) > PIPED_MOST and isinstance(data, bytes):
+    if len(data) > PIPE_LIMIT and isinstance(data, bytes):
         raise SettingsError(
-            f"more than {PIPED_MOST >> 20} MiB come out of it", str(path), "put it into a file, and name that"
+            f"more than {PIPE_LIMIT >> 20} MiB come out of it", str(path), "put it into a file, and name that"
         )
     is_dated = stat.S_ISREG(status.st_mode) and 0 <= status.st_mtime_ns <= LATEST_NS
     time_ns = status.st_mtime_ns if is_dated else time.time_ns()
     return File(name=path.name or str(path), data=data, time_ns=time_ns)
 
 
-def _import_own(desk: Desk, file: File) -> Imported:
-    """A session of tui-host's own, as it was."""
-    (info,) = jsonl.sessions_of(file)
-    progress = desk.reading.notes.progress
-    captures = jsonl.captures_of(file, progress)
+def _import_own(setup: ImportSetup, file: File) -> Imported:
+    """Import a session of tui-host's own as it was."""
+    (info,) = jsonl_reader.sessions_of(file)
+    progress = setup.reading.notes.progress
+    captures = jsonl_reader.captures_of(file, progress)
     if not captures:
         raise TuiHostError("there is no record in it", file.name, "export a session that has some")
-    suffix = free_suffix(desk.store, info.id, captures)
+    suffix = free_suffix(setup.store, info.id, captures)
     session = replace(info, id=f"{info.id}{suffix}")
-    with Arriving(desk, session) as keeping:
+    with SessionIntake(setup, session) as intake:
         for capture in captures:  # their order is what export goes by
-            keeping.begin(f"{capture}{suffix}")
-        retelling = Retelling()
+            intake.begin(f"{capture}{suffix}")
+        chat = ChatFromRecords()
         size = 0
-        for record, _ in jsonl.records(file, session.id, progress):
+        for record, _ in jsonl_reader.records(file, session.id, progress):
             if record.capture not in captures:
                 raise TuiHostError("a line names two captures", file.name, "export it again")
             kept = replace(record, capture=f"{record.capture}{suffix}")
-            keeping.add(kept)
+            intake.add(kept)
             size += len(record.draft.data)
-            if size <= JOINED_MOST and info.source != "tap":  # a tap's is told where it is shown
-                retelling.feed(kept)
-        is_whole = size <= JOINED_MOST or info.source == "tap"
-        keeping.tell(retelling.items(), lacks="" if is_whole else TOLD_IN_PART)
-    return Imported(id=session.id, notices=tuple(keeping.notices))
+            if size <= JOINED_LIMIT and info.source != "tap":  # a tap's is told where it is shown
+                chat.feed(kept)
+        is_whole = size <= JOINED_LIMIT or info.source == "tap"
+        intake.tell(chat.items(), lacks="" if is_whole else TOLD_IN_PART)
+    return Imported(id=session.id, notices=tuple(intake.notices))
 
 
-def _import_foreign(desk: Desk, files: Sequence[File]) -> Imported:
-    """What other programs wrote: as one host's talk, with what belongs together found as with taps."""
-    reading = desk.reading
+def _import_foreign(setup: ImportSetup, files: Sequence[File]) -> Imported:
+    """Import files of other programs as the story of one host, with calls joined as for taps."""
+    reading = setup.reading
     identity = session_id(time.time_ns(), os.urandom(8))
     title = " and ".join(file.name for file in files)
     session = foreign_session(identity, title)
     story = Story(identity)
-    with Arriving(desk, session) as keeping:
-        keeping.begin(identity)
+    with SessionIntake(setup, session) as intake:
+        intake.begin(identity)
         size = 0
         for record in _records(identity, _in_order(reading)):
             size += len(record.draft.data)
-            keeping.add(story.feed(record) if size <= JOINED_MOST else _apart(record))
-        if not keeping.last:
+            intake.add(story.feed(record) if size <= JOINED_LIMIT else _apart(record))
+        if not intake.last:
             raise TuiHostError(
                 f"there is no exchange with a model or an MCP server in {' or '.join(reading.formats)}: {_left_out(reading)}",
                 title,
                 "capture what a host says to its model, or to a server",
             )
-        _join(keeping, story, is_whole=size <= JOINED_MOST)
-        keeping.notices += _off_in_words(story)
-    if reading.notes.words:
-        keeping.notices.append(f"Left out: {_left_out(reading)}.")
-    return Imported(id=identity, notices=tuple(keeping.notices))
+        keep_story(intake, story, is_whole=size <= JOINED_LIMIT)
+        intake.notices += _off_in_words(story)
+    if reading.notes.left_out:
+        intake.notices.append(f"Left out: {_left_out(reading)}.")
+    return Imported(id=identity, notices=tuple(intake.notices))
 
 
-def _in_order(reading: Reading) -> Iterator[Seen]:
-    """All that is read. Where a file tells no times nothing is given before all is read: the last line may tell where the first stood."""
+def _in_order(reading: Reading) -> Iterator[TimedDraft]:
+    """Give all drafts in one order. If a file tells no times, read all files first: the last line may tell where the first stood."""
     if not reading.untimed:
-        return reading.seen
+        return reading.drafts
     size = 0
-    several = [("", reading.seen), *reading.untimed]
-    whole: list[tuple[str, list[Seen]]] = []
-    for name, seen in several:
+    several = [("", reading.drafts), *reading.untimed]
+    whole: list[tuple[str, list[TimedDraft]]] = []
+    for name, drafts in several:
         whole.append((name, []))
-        for each in seen:
-            whole[-1][1].append(each)
-            size += len(each.draft.data)
-            if size > ORDERED_MOST:
-                reading.notes.told.append(_APART.format(" and ".join(name for name, _ in reading.untimed), _TOO_LARGE))
-                held = chain.from_iterable(found for _, found in whole)
-                return chain(held, seen, chain.from_iterable(rest for _, rest in several[len(whole) :]))
+        for timed in drafts:
+            whole[-1][1].append(timed)
+            size += len(timed.draft.data)
+            if size > ORDERED_LIMIT:
+                reading.notes.messages.append(
+                    _APART.format(" and ".join(name for name, _ in reading.untimed), _TOO_LARGE)
+                )
+                held = chain.from_iterable(read_drafts for _, read_drafts in whole)
+                return chain(held, drafts, chain.from_iterable(rest for _, rest in several[len(whole) :]))
     order, apart = interleaved(whole[0][1], whole[1:])
     if apart:
-        reading.notes.told.append(_APART.format(" and ".join(apart), _NOTHING_TELLS))
+        reading.notes.messages.append(_APART.format(" and ".join(apart), _NOTHING_TELLS))
     return iter(order)
 
 
-def _records(capture: str, seen_in_order: Iterator[Seen]) -> Iterator[Record]:
+def _records(capture: str, drafts: Iterator[TimedDraft]) -> Iterator[Record]:
     time_ns = 0
-    for seq, seen in enumerate(seen_in_order, 1):
-        time_ns = max(time_ns, seen.at.ns)
-        # where it stands behind what came later, it tells no time
-        mono_ns = time_ns if seen.at.is_told and seen.at.ns == time_ns else None
-        yield Record(capture=capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns, draft=seen.draft)
+    for seq, timed in enumerate(drafts, 1):
+        time_ns = max(time_ns, timed.at.ns)
+        # a draft behind a later one only has its place in the order
+        mono_ns = time_ns if timed.at.is_told and timed.at.ns == time_ns else None
+        yield Record(capture=capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns, draft=timed.draft)
 
 
 def _apart(record: Record) -> Record:
-    """The record as its session's, of no turn."""
+    """The record with its session, but of no turn."""
     return replace(record, draft=replace(record.draft, place=Place(session=record.capture)))
 
 
-def _join(keeping: Arriving, story: Story, *, is_whole: bool) -> None:
-    """Keep what was found: the links, what was said as a chat, and who said it; all of it, or of what came first."""
-    for found in story.links():
-        draft = Draft(wire="host", kind="link", place=found.place, data=found.link.to_bytes())
-        keeping.add(replace(keeping.last_record, seq=keeping.last + 1, draft=draft))
+def keep_story(intake: SessionIntake, story: Story, *, is_whole: bool) -> None:
+    """Keep the links, the chat and the names of hosts and models found by the story."""
+    for placed in story.links():
+        draft = Draft(wire="host", kind="link", place=placed.place, data=placed.link.to_bytes())
+        intake.add(replace(intake.last_record, seq=intake.last + 1, draft=draft))
     conversation = Conversation()
     Telling(story, conversation).tell()
-    keeping.tell(conversation.items, lacks="" if is_whole else TOLD_IN_PART)
-    keeping.session = replace(
-        keeping.session,
-        title=": ".join(filter(None, (in_words(story.hosts), keeping.session.title))),
+    intake.tell(conversation.items, lacks="" if is_whole else TOLD_IN_PART)
+    intake.session = replace(
+        intake.session,
+        title=": ".join(filter(None, (in_words(story.hosts), intake.session.title))),
         turns=story.talks.turns,
-        model=models_in_words([each for each in models_of(story.spoken) if each[1]]),
+        model=models_in_words([model for model in models_of(story.spoken) if model[1]]),
         protocol=in_words(protocols_of(story.spoken)),
     )
 
 
 def _off_in_words(story: Story) -> Iterator[str]:
-    """That the servers' clock was taken for another than the model's, where most calls would else have been sent before they were asked for."""
-    timed = [each for each in story.joined() if each.sent and each.sent[0].mono_ns is not None]
-    off_ns = median_low([each.sent[0].at_ns - each.asked.at_ns for each in timed]) if timed else 0
+    """A sentence on the servers' clock, if by the times most calls were sent before the model asked, or long after."""
+    timed = [joined for joined in story.joined() if joined.sent and joined.sent[0].mono_ns is not None]
+    off_ns = median_low([joined.sent[0].at_ns - joined.asked.at_ns for joined in timed]) if timed else 0
     if not -DOUBTFUL_NS <= off_ns <= WAITED_NS:
         seconds, how = f"{abs(off_ns) / 1e9:,.0f} s", "earlier" if off_ns < 0 else "later"
-        yield f"The servers' times are taken to be {seconds} {how} than the model's: so their calls fit, if it was one run."
+        yield f"The servers' times are taken to be {seconds} {how} than the model's, so that the calls fit, if it was one run."
 
 
 def _left_out(reading: Reading) -> str:
-    return reading.notes.words or "it is empty"
+    return reading.notes.left_out or "it is empty"

@@ -14,30 +14,30 @@ from dataclasses import replace
 from heapq import merge
 
 from tui_host.capture.exports.jsonl_export import FORMAT, in_words, load_line, parse, read_time
-from tui_host.capture.json.elements import BrokenError, Data, members
 from tui_host.capture.json.narrowing import clean, mapping, short
+from tui_host.capture.json.scan import BrokenError, Data, members
 from tui_host.capture.record import Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.wall_clock import WallClock
 from tui_host.errors import JSON, TuiHostError
-from tui_host.opening.drafts import MOST, File, Moment, Notes, Progress, Seen, unreadable
+from tui_host.opening.import_types import VALUE_LIMIT, File, Moment, Notes, Progress, TimedDraft, unreadable
 
-LINE_MOST = 256 << 20
+LINE_LIMIT = 256 << 20
 """Bytes of a line: a body of the largest size that is kept, as text and in base64."""
-_HEAD_MOST = 1 << 20
+_HEAD_LIMIT = 1 << 20
 _FIRST = b'{"tui_host"'
 _NEXT = b"\n" + _FIRST
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _CAPTURE = re.compile(rb'\{"capture":"([A-Za-z0-9._-]{1,100})","seq":')
 _PREAMBLE = b',"preamble":true}'
-_SEQ_MOST = 1 << 40
-_NUMBER_MOST = 1 << 62
+_SEQ_LIMIT = 1 << 40
+_NUMBER_LIMIT = 1 << 62
 _SOURCES = ("chat", "ask", "tap", "import")
 
 
 def recognise(file: File) -> bool:
-    """Whether its first line is a session's: an object with that member, whatever else has it in its values."""
-    end = file.data.find(b"\n", 0, _HEAD_MOST)
+    """Whether the first line is the line of a session."""
+    end = file.data.find(b"\n", 0, _HEAD_LIMIT)
     line = file.data[: max(end, 0) or 1 << 16]
     try:
         return b'"tui_host"' in line and any(key == b"tui_host" for key, _ in members(line, 0))
@@ -46,7 +46,7 @@ def recognise(file: File) -> bool:
 
 
 def sessions_of(file: File) -> Sequence[SessionInfo]:
-    """What the lines say that each begin a session.
+    """Read the lines that begin a session.
 
     Raises:
         TuiHostError: One says it wrongly, or in a form that this version does not know.
@@ -54,14 +54,14 @@ def sessions_of(file: File) -> Sequence[SessionInfo]:
     number, first = next(_lines(file.data), (0, b""))
     if number != 1:
         raise unreadable(file, "this session's line is broken off", "line 1")
-    found = [_session_of(file, 1, first)]
+    sessions = [_session_of(file, 1, first)]
     if file.data.find(_NEXT) >= 0:
-        found += [
+        sessions += [
             _session_of(file, number, line)
             for number, line in _lines(file.data)
             if number > 1 and line.startswith(_FIRST)
         ]
-    return found
+    return sessions
 
 
 def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
@@ -75,22 +75,21 @@ def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
         raise unreadable(file, f"this is not a session's line: {clean(in_words(error))}", f"line {number}") from error
 
 
-def is_cut(file: File) -> bool:
-    """Whether its last line breaks off, as when a tap that wrote it was killed: it is read up to there."""
-    return _end(file.data) < len(file.data)
-
-
-def halves(file: File) -> int:
-    """How many lines break off before a session's line: a tap was killed, and the next went on in the file. They are left out."""
-    found, at = 0, file.data.find(_NEXT)
+def broken_lines(file: File) -> Iterator[str]:
+    """Sentences on lines that break off, as in the log of a killed tap. Broken lines are left out."""
+    if _end(file.data) < len(file.data):
+        yield f"{file.name} ends within a line: it is read up to there."
+    count, at = 0, file.data.find(_NEXT)
     while at >= 0:
-        found += _is_half(file.data, file.data.rfind(b"\n", 0, at) + 1, at)
+        count += _is_half(file.data, file.data.rfind(b"\n", 0, at) + 1, at)
         at = file.data.find(_NEXT, at + 1)
-    return found
+    if count:
+        lines = "a line" if count == 1 else f"{count:,} lines"
+        yield f"{file.name} has {lines} broken off before another session begins: left out."
 
 
 class Taps:
-    """What taps recorded, as what others captured is read: all captures on one clock, what several files have of one once.
+    """Reads the logs of taps as one capture: on one clock, and records in several files only once.
 
     Args:
         notes: Gives the ids.
@@ -104,8 +103,8 @@ class Taps:
         self._clock = WallClock()
         self._read: set[tuple[str, int]] = set()
 
-    def read(self, file: File) -> Iterator[Seen]:
-        """What a file has.
+    def read(self, file: File) -> Iterator[TimedDraft]:
+        """Read a file.
 
         Raises:
             TuiHostError: It is no tap's, or a line is no record; names it.
@@ -115,8 +114,8 @@ class Taps:
                 raise unreadable(file, "a session that is no tap's is read alone, one file at a time")
         return self._seen(file)
 
-    def _seen(self, file: File) -> Iterator[Seen]:
-        by_capture: dict[str, list[Seen]] = {}
+    def _seen(self, file: File) -> Iterator[TimedDraft]:
+        by_capture: dict[str, list[TimedDraft]] = {}
         for record, _ in records(file, "", self._notes.progress):
             if record.draft.kind == "link":
                 continue  # found anew: what it names has other names here
@@ -126,13 +125,13 @@ class Taps:
                 if len(self._read) == size:
                     continue  # a session's export, and its tap's own log
             seen = self._of(record)
-            if len(file.data) > MOST:  # that much is not held in memory, nor joined
+            if len(file.data) > VALUE_LIMIT:  # that much is not held in memory, nor joined
                 yield seen
             else:  # nothing is given before all is read: what one tap wrote last may be before what another wrote first
                 by_capture.setdefault(record.capture, []).append(seen)
         yield from merge(*by_capture.values(), key=lambda seen: seen.at.ns)
 
-    def _of(self, record: Record) -> Seen:
+    def _of(self, record: Record) -> TimedDraft:
         capture, draft = record.capture, record.draft
         exchange, connection = draft.exchange, draft.connection
         if exchange is not None:
@@ -142,11 +141,11 @@ class Taps:
             key = capture, f"connection {connection}"
             connection = self._ids.get(key) or self._ids.setdefault(key, self._notes.new_connection(draft.peer))
         at = Moment(self._clock.at_ns(record), is_told=record.mono_ns is not None)
-        return Seen(at, replace(draft, exchange=exchange, connection=connection))
+        return TimedDraft(at, replace(draft, exchange=exchange, connection=connection))
 
 
 def captures_of(file: File, progress: Progress) -> Sequence[str]:
-    """The captures that it has records of, in their order: those of a preamble alone last.
+    """The captures with records in the file, in order; captures with preamble records only come last.
 
     Looks at every line; of one that is written as we write them only at its ends, where what is looked for stands.
 
@@ -156,9 +155,9 @@ def captures_of(file: File, progress: Progress) -> Sequence[str]:
     own: dict[str, None] = {}
     before: dict[str, None] = {}
     for number, line in _record_lines(file, progress):
-        found = _CAPTURE.match(line)
-        if found is not None:
-            capture, is_preamble = found[1].decode(), line.rstrip().endswith(_PREAMBLE)
+        match = _CAPTURE.match(line)
+        if match is not None:
+            capture, is_preamble = match[1].decode(), line.rstrip().endswith(_PREAMBLE)
         else:
             record, is_preamble = _record_of(file, number, line, "")
             capture = record.capture
@@ -167,7 +166,7 @@ def captures_of(file: File, progress: Progress) -> Sequence[str]:
 
 
 def records(file: File, session: str, progress: Progress) -> Iterator[tuple[Record, bool]]:
-    """Its records, and whether they are of a preamble, as the session of that name has them.
+    """Read the records for the session of that name, each with whether it belongs to the preamble.
 
     Raises:
         TuiHostError: A line is no record; names it.
@@ -194,8 +193,8 @@ def _record_lines(file: File, progress: Progress) -> Iterator[tuple[int, bytes]]
 
 def _record_of(file: File, number: int, line: bytes, session: str) -> tuple[Record, bool]:
     try:
-        if len(line) > LINE_MOST:
-            raise ValueError(f"it is longer than {LINE_MOST >> 20} MiB")  # noqa: TRY301 - told below, with the line
+        if len(line) > LINE_LIMIT:
+            raise ValueError(f"it is longer than {LINE_LIMIT >> 20} MiB")  # noqa: TRY301 - told below, with the line
         record, is_preamble = parse(line, session=session)
         _check(record)
     except (TuiHostError, ValueError, RecursionError) as error:
@@ -211,19 +210,19 @@ def _lines(data: Data) -> Iterator[tuple[int, bytes]]:
         end = last if end < 0 else end
         number += 1
         if data[end : end + len(_NEXT)] != _NEXT or not _is_half(data, at, end):
-            yield number, data[at : min(end, at + LINE_MOST + 1)]
+            yield number, data[at : min(end, at + LINE_LIMIT + 1)]
         at = end + 1
 
 
 def _end(data: Data) -> int:
-    """Where its whole lines end."""
+    """Where the last whole line ends."""
     begin = data.rfind(b"\n") + 1
     return begin if begin and _is_half(data, begin, len(data)) else len(data)
 
 
 def _is_half(data: Data, begin: int, end: int) -> bool:
     """Whether a line breaks off."""
-    if end - begin <= LINE_MOST and data[begin:end].strip():
+    if end - begin <= LINE_LIMIT and data[begin:end].strip():
         try:
             json.loads(data[begin:end])
         except RecursionError:
@@ -234,14 +233,14 @@ def _is_half(data: Data, begin: int, end: int) -> bool:
 
 
 def _check(record: Record) -> None:
-    """What the database could not keep, or could not tell apart."""
+    """Check that the database can keep a record and tell it from others."""
     place = record.draft.place
     numbers = (record.time_ns, record.mono_ns or 0, place.turn or 0, place.step or 0)
     if not _NAME.fullmatch(record.capture):
         raise ValueError("the capture's id is none")
-    if not 0 < record.seq < _SEQ_MOST:
+    if not 0 < record.seq < _SEQ_LIMIT:
         raise ValueError("seq is no number from 1 on")
-    if not all(0 <= number < _NUMBER_MOST for number in numbers):
+    if not all(0 <= number < _NUMBER_LIMIT for number in numbers):
         raise ValueError("a number is out of range")
 
 
@@ -251,7 +250,7 @@ def _session(value: Mapping[str, JSON]) -> SessionInfo:
         raise ValueError("the session's id is none")
     if source not in _SOURCES:
         raise ValueError("source is none that is known")
-    if not isinstance(turns, int) or not 0 <= turns < _NUMBER_MOST:
+    if not isinstance(turns, int) or not 0 <= turns < _NUMBER_LIMIT:
         raise ValueError("turns is no number")
     return SessionInfo(
         id=identity,
@@ -275,6 +274,6 @@ def _text(value: Mapping[str, JSON], name: str) -> str:
 
 def _time_ns(value: Mapping[str, JSON], name: str) -> int:
     told_ns = read_time(value, name)
-    if not 0 <= told_ns < _NUMBER_MOST:
+    if not 0 <= told_ns < _NUMBER_LIMIT:
         raise ValueError("a time is out of range")
     return told_ns

@@ -1,4 +1,4 @@
-"""A session that is brought in from files, until all of it is kept."""
+"""A session on its way from files into the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.imported_records import Intake
 from tui_host.chat.conversation import Item, NoteItem, item_to_text
 from tui_host.errors import TuiHostError
-from tui_host.opening import Reading
+from tui_host.opening.recognition import Reading
 
 if TYPE_CHECKING:
     from tui_host.capture.redact.redaction import Redactor
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """What each import has.
+class ImportSetup:
+    """The parts of one import.
 
     Attributes:
         store: Where the session is kept.
-        redactor: What takes the secrets out.
-        reading: What was read of the files.
-        begun: Told the session's id with its first record; None where nobody looks before all is there.
+        redactor: Takes the secrets out.
+        reading: The files as they were recognised.
+        begun: Called with the session's id once its first record is kept; None where nobody looks before the end.
     """
 
     store: Store
@@ -37,25 +37,25 @@ class Desk:
     begun: Callable[[str], None] | None
 
 
-class Arriving:
-    """A session while it is brought in. Of one that cannot be brought in whole nothing stays, unless somebody looks at it.
+class SessionIntake:
+    """Keeps the records of a session. If an error ends the import, nothing stays unless somebody looks at the session already.
 
     Args:
-        desk: What the import has.
-        session: What it is called, and how it is listed.
+        setup: The parts of the import.
+        session: How the session is listed.
 
     Attributes:
-        session: The same, as far as is known by now.
-        notices: What a person should be told.
+        session: The same, completed while records come in.
+        notices: Sentences for a person.
     """
 
-    def __init__(self, desk: Desk, session: SessionInfo) -> None:
-        self._store = desk.store
+    def __init__(self, setup: ImportSetup, session: SessionInfo) -> None:
+        self._store = setup.store
         self.session = session
         self.notices: list[str] = []
-        self._redactor = desk.redactor
-        self._progress = desk.reading.notes.progress
-        self._begun = desk.begun
+        self._redactor = setup.redactor
+        self._progress = setup.reading.notes.progress
+        self._begun = setup.begun
         self._intakes: dict[str, Intake] = {}
         self._at: Intake | None = None
         self._is_timed = True
@@ -72,13 +72,13 @@ class Arriving:
             for intake in self._intakes.values():
                 intake.close()
             self._save()
-            self._look()
+            self._check_kept()
         except BaseException:
             self._undo()
             raise
 
     def begin(self, capture: str) -> None:
-        """Begin a capture; captures keep this order."""
+        """Begin a capture; captures keep the order of these calls."""
         self._intakes[capture] = Intake(self._store, capture, self._redactor, time.time_ns())
 
     def add(self, record: Record) -> None:
@@ -89,12 +89,12 @@ class Arriving:
         self._at = intake
         intake.add(record)
         if self._last is None:
-            self._let_look(record, intake)
+            self._list_early(record, intake)
         self._last = record
         self._progress.records += 1
 
-    def _let_look(self, first: Record, intake: Intake) -> None:
-        """With its first record: whoever waits for it can look."""
+    def _list_early(self, first: Record, intake: Intake) -> None:
+        """List the session with its first record, so somebody can look already."""
         if not self.session.created_ns:
             self.session = replace(self.session, created_ns=first.time_ns, updated_ns=first.time_ns)
             self._is_timed = False
@@ -104,11 +104,11 @@ class Arriving:
             self._begun(self.session.id)
 
     def tell(self, items: Iterable[Item], *, lacks: str) -> None:
-        """Keep what the chat shows.
+        """Keep the items of the chat.
 
         Args:
-            items: What that is.
-            lacks: Why it is not all, empty if it is: the last thing in it, which stays there, says so.
+            items: The items.
+            lacks: Why they are not all; empty if they are. Also becomes the last item.
         """
         shown = list(items)
         if lacks:
@@ -133,11 +133,11 @@ class Arriving:
             self.session = replace(self.session, updated_ns=self.last_record.time_ns)
         self._put(self.session)
 
-    def _look(self) -> None:
-        """What of it is kept."""
+    def _check_kept(self) -> None:
+        """Check that something was kept, and note refused records."""
         refused = sum(intake.refused_records for intake in self._intakes.values())
         if refused >= self._progress.records or self._store.sessions.get(self.session.id) is None:
-            raise TuiHostError("nothing of it could be kept", self.session.title, "look at what stands in it")
+            raise TuiHostError("no record of this could be kept", self.session.title, "check what the file holds")
         if refused:
             self.notices.append(f"Records that the database cannot hold are left out ({refused:,}).")
 
@@ -146,7 +146,9 @@ class Arriving:
         self._store.run(lambda _: None, None)
 
     def _undo(self) -> None:
-        with suppress(TuiHostError):  # what ended it is told; where nothing can be written now, nothing of it is listed
+        with suppress(
+            TuiHostError
+        ):  # the first error is raised; if nothing can be written now, nothing is listed either
             for intake in self._intakes.values():
                 intake.close()
             if self._begun is not None and self._last is not None:

@@ -1,31 +1,30 @@
-"""Files that tell no times, put among the others: where what they have stood in the order, as far as what belongs together tells.
+"""Merge files without times into the order of the others, by the calls that belong together.
 
-A call in one file was asked for in another before it was sent, and its result was told after that. No time is made up: what tells none
-has a place in the order, and no more.
+A call in one file was asked for in another before it was sent, and its result was told after it came. No time is made up: a record
+without a time gets a place in the order only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from tui_host.capture.record import Record
 from tui_host.infer.story import Story
-from tui_host.opening.drafts import Moment, Seen
+from tui_host.opening.import_types import Moment, TimedDraft
 
 
 def interleaved(
-    timed: Sequence[Seen], untimed: Sequence[tuple[str, Sequence[Seen]]]
-) -> tuple[Sequence[Seen], Sequence[str]]:
-    """What several files have in one order, and the names of those of which nothing tells where they stood: behind the others they are.
+    timed: Sequence[TimedDraft], untimed: Sequence[tuple[str, Sequence[TimedDraft]]]
+) -> tuple[Sequence[TimedDraft], Sequence[str]]:
+    """Merge files into one order, and give the names of files with no known place; these stand at the end.
 
     Args:
-        timed: What those have that tell their times.
-        untimed: What each of the others has, with its name.
+        timed: The drafts of the files that tell times.
+        untimed: The drafts of each of the others, with the name of its file.
     """
     order = timed
     apart: list[str] = []
-    for name, file in sorted(untimed, key=lambda each: not _asks(each[1])):  # all others hang on what asks
+    for name, file in sorted(untimed, key=lambda named: not _asks(named[1])):  # the others depend on the one that asks
         if not order:
             order = file
             continue
@@ -36,25 +35,25 @@ def interleaved(
     return order, apart
 
 
-def _put(order: Sequence[Seen], file: Sequence[Seen], places: Sequence[int]) -> Iterator[Seen]:
-    """Both together; each of a file stands before one of the order, by its number."""
+def _put(order: Sequence[TimedDraft], file: Sequence[TimedDraft], places: Sequence[int]) -> Iterator[TimedDraft]:
+    """Merge `file` into `order`: `file[i]` comes before `order[places[i]]`."""
     at, ns = 0, order[0].at.ns
-    for seen, place in zip(file, places, strict=True):
-        for each in order[at:place]:
-            ns = max(ns, each.at.ns)
-            yield each
+    for timed, place in zip(file, places, strict=True):
+        for before in order[at:place]:
+            ns = max(ns, before.at.ns)
+            yield before
         at = max(at, place)
-        yield seen if seen.at.is_told else replace(seen, at=Moment(ns, is_told=False))
+        yield timed if timed.at.is_told else timed._replace(at=Moment(ns, is_told=False))
     yield from order[at:]
 
 
-def _places(order: Sequence[Seen], file: Sequence[Seen]) -> Sequence[int] | None:
-    """Before which of an order each of a file stood; None where nothing in it belongs to anything there.
+def _places(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> Sequence[int] | None:
+    """The index in `order` before which each draft of `file` stands; None if nothing in the file belongs to the order.
 
-    Calls stand behind the answer that asks for them, as soon as may be: their results then stand before they are told. Where the calls are
-    the order's, an answer stands before its first call, as late as may be: so it is behind the results that it was told.
+    A call stands right behind the answer that asks for it, so its result stands before the request that tells it. An answer that
+    asks for calls of the order stands right before its first call, so it stands behind the results that its request tells.
     """
-    behind, before = _known(order, file)
+    behind, before = _limits(order, file)
     if behind:
         last = 0
         places: list[int] = []
@@ -72,19 +71,19 @@ def _places(order: Sequence[Seen], file: Sequence[Seen]) -> Sequence[int] | None
     return None
 
 
-def _known(order: Sequence[Seen], file: Sequence[Seen]) -> tuple[dict[int, int], dict[int, int]]:
-    """Behind which of the order some of a file stood, and before which, each by its number there."""
-    is_first = _asks(order) or not _asks(file)  # what asks is heard before what was asked for
+def _limits(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> tuple[dict[int, int], dict[int, int]]:
+    """By the index of a draft in `file`: the index in `order` to stand behind, and the index to stand before."""
+    is_first = _asks(order) or not _asks(file)  # the requests to a model come first
     lists = (order, file) if is_first else (file, order)
     story = Story()
     ends: dict[str, tuple[bool, int]] = {}
     frames: list[tuple[bool, int]] = []
-    for seen in lists:
-        for number, each in enumerate(seen):
-            frames.append((seen is file, number))
-            if each.draft.wire == "llm" and each.draft.exchange is not None:
-                ends[each.draft.exchange] = seen is file, number
-            story.feed(Record(capture="", seq=len(frames), time_ns=0, mono_ns=None, draft=each.draft))
+    for drafts in lists:
+        for number, timed in enumerate(drafts):
+            frames.append((drafts is file, number))
+            if timed.draft.wire == "llm" and timed.draft.exchange is not None:
+                ends[timed.draft.exchange] = drafts is file, number
+            story.feed(Record(capture="", seq=len(frames), time_ns=0, mono_ns=None, draft=timed.draft))
     behind: dict[int, int] = {}
     before: dict[int, int] = {}
     for joined in story.joined():
@@ -98,5 +97,5 @@ def _known(order: Sequence[Seen], file: Sequence[Seen]) -> tuple[dict[int, int],
     return behind, before
 
 
-def _asks(seen: Sequence[Seen]) -> bool:
-    return any(each.draft.wire == "llm" for each in seen)
+def _asks(drafts: Sequence[TimedDraft]) -> bool:
+    return any(timed.draft.wire == "llm" for timed in drafts)

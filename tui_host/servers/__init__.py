@@ -1,1 +1,1 @@
-"""The servers' side: transports that record, one connection for each server, and the pool of them."""
+"""The MCP side: recording transports, connections to servers, and the pool of connections."""

@@ -1,6 +1,6 @@
-"""One live link to a server: one task that owns one client from enter to exit; everybody else talks to that task.
+"""A live connection to a server: a single task enters, uses and leaves the SDK's client.
 
-Source: mcp-host.md, «One task owns one Client», «Timeouts and cancellation»; threats.md, PRO-03, STD-*, HTP-*.
+Cancel scopes must be left in the task that entered them, so every other task calls methods of `Connection`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 import mcp_types
 from anyio import to_thread
+from mcp.client._probe import negotiate_auto
 from mcp.client._transport import Transport as ClientTransport
 from mcp.client._transport import TransportStreams
 from mcp.client.session import ClientSession
@@ -26,20 +27,19 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tui_host.capture.conversation_context import current_place
+from tui_host.capture.json.narrowing import as_json
 from tui_host.errors import ServerError, TuiHostError
 from tui_host.guard.guard_client import Guard
-from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, ToolOutput
-from tui_host.servers.handshake import introduce
-from tui_host.servers.json_structure import as_json
-from tui_host.servers.outgoing_request import Flight
+from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, ToolOutput, describe
+from tui_host.servers.outgoing_request import OutgoingRequest
 from tui_host.servers.repair import Repair
 from tui_host.servers.server_endpoint import Endpoint, resolve_endpoint
 from tui_host.servers.server_faults import reason_of
 from tui_host.servers.server_lists import Lists, announces
-from tui_host.servers.server_status import Standing
-from tui_host.servers.spec_words import describe
+from tui_host.servers.server_status import StatusPublisher
 from tui_host.servers.tool_call import call_request, send_call
 from tui_host.servers.transports import Wire, stdio_transport
+from tui_host.settings.schema import Mode
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Place
@@ -47,18 +47,45 @@ if TYPE_CHECKING:
     from tui_host.guard.child_process import Process
     from tui_host.settings.schema import ServerSpec, Transport
 
+
+async def introduce(client: ClientSession, mode: Mode) -> None:
+    """Negotiate the protocol version: by a probe that falls back to `initialize`, by `initialize` alone, or not at all.
+
+    Raises:
+        MCPError: The server refuses, or shares no version with us.
+    """
+    match mode:
+        case "auto":
+            await negotiate_auto(client)
+        case "legacy":
+            await client.initialize()
+        case _:
+            client.adopt(_unasked(mode))
+
+
+def _unasked(version: str) -> mcp_types.DiscoverResult:
+    """Return the discovery result to assume for a server that is not asked, from the version alone."""
+    return mcp_types.DiscoverResult(
+        supported_versions=[version],
+        capabilities=mcp_types.ServerCapabilities(),
+        result_type="complete",
+        ttl_ms=0,
+        cache_scope="public",
+    )
+
+
 LEAVE_SECONDS = 2.5
 TRIED_AS_SSE = frozenset({400, 404, 405})
-"""What a server that knows only the older transport says to a POST. Source: MCP 2025-11-25, Transports, Backwards compatibility."""
+"""Statuses with which a server of the older transport answers a POST. Source: MCP 2025-11-25, Transports, Backwards compatibility."""
 
 
 class Connection:
-    """One link from start to end. `run` once, in a task of its own; a reconnect is a new one.
+    """A connection from start to end. Call `run` once, in a task of its own; a reconnect needs a new object.
 
     Attributes:
         spec: The configured server.
-        is_session_lost: The server had forgotten our session: a new connection may go on where this one ended.
-        early: Its process, where that was started while the SDK was still being imported; None once it is taken.
+        is_session_lost: The server forgot our session, so a new connection may take over.
+        early: The server's process, if started while the SDK was still being imported; None once taken.
     """
 
     def __init__(
@@ -80,8 +107,8 @@ class Connection:
         status = ServerStatus(
             name=spec.name, state="connecting", detail="starting", transport=spec.transport, command=describe(spec)
         )
-        self._standing = Standing(status, recorder.redactor.text, changed)
-        self._lists = Lists(spec, self._standing)
+        self._publisher = StatusPublisher(status, recorder.redactor.text, changed)
+        self._lists = Lists(spec, self._publisher)
         self._wire: Wire | None = None
         self._client: ClientSession | None = None
         self._scope: anyio.CancelScope | None = None
@@ -90,45 +117,45 @@ class Connection:
 
     @property
     def state(self) -> State:
-        """How it stands."""
-        return self._standing.state
+        """The current state."""
+        return self._publisher.state
 
     @property
     def offered(self) -> tuple[Tool, ...]:
-        """What can be asked of it: its tools without those that have a problem, and what reads its resources if it has any."""
+        """The callable tools: those without a problem, plus the resource reader if the server has resources."""
         return self._lists.offered(self._client)
 
     @property
     def is_listed(self) -> bool:
-        """All that it lists was read, as far as it can be."""
+        """Whether every list of the server was read."""
         return self._lists.is_read
 
     @property
     def status(self) -> ServerStatus:
-        """What is known now, counters and the last lines of standard error included; no secret is in it."""
-        return self._standing.told(self._wire)
+        """The current status with counters and the last lines of standard error, without secrets."""
+        return self._publisher.snapshot(self._wire)
 
     async def run(self) -> None:
-        """Connect, serve, leave. A server's fault becomes the status, never an exception."""
+        """Connect, serve and disconnect. A server's fault becomes the status, never an exception."""
         try:
             endpoint = resolve_endpoint(self.spec, self._environment)
         except TuiHostError as error:
-            self._standing.publish("failed", str(error))
+            self._publisher.publish("failed", str(error))
             return
-        await self._live(endpoint, self.spec.transport)
+        await self._run_client(endpoint, self.spec.transport)
         if endpoint.may_be_sse and self._is_refused_as_sse():
-            before = self._standing.status
-            await self._live(endpoint, "sse")
-            if self._standing.state == "failed":  # it was no SSE server either: the first answer says more
-                self._standing.publish(before.state, before.detail)
+            before = self._publisher.status
+            await self._run_client(endpoint, "sse")
+            if self._publisher.state == "failed":  # it was no SSE server either: the first answer says more
+                self._publisher.publish(before.state, before.detail)
 
     def stop(self) -> None:
-        """Leave in order, within 5 seconds; returns at once. From now on its tools are not offered any more."""
+        """Ask the connection to end within 5 seconds and withdraw its tools. Returns at once."""
         self._stopping = True
         if self._wire is not None:
             self._wire.is_left = True
-        if self._standing.state in {"connecting", "ready"}:
-            self._standing.publish("stopped", "being disconnected")
+        if self._publisher.state in {"connecting", "ready"}:
+            self._publisher.publish("stopped", "being disconnected")
         self._halted.set()
         if self._client is None and self._scope is not None:
             self._scope.cancel()
@@ -142,35 +169,37 @@ class Connection:
         seconds: float,
         on_progress: Callable[[Progress], None],
     ) -> ToolOutput:
-        """Call a tool, or read a resource, with exactly these arguments.
+        """Call a tool, or read a resource, with exactly the given arguments.
 
         Args:
-            tool: Its own name; `READ` for a resource.
-            arguments_json: The canonical bytes that were decided.
-            place: What its records belong to.
-            seconds: How long the server may give no sign of life; 0 is for ever.
-            on_progress: Told of every sign.
+            tool: The tool's own name; `READ` for a resource.
+            arguments_json: The canonical bytes that were approved.
+            place: Session, turn, step and call for the records.
+            seconds: Time limit between two signs of life; 0 for none.
+            on_progress: Called for each progress notification.
 
         Raises:
-            ServerError: With what happened, and whether the tool may have run.
+            ServerError: Says what happened, and whether the tool may have run.
         """
         client, wire = self._client, self._wire
         if client is None or wire is None or wire.cause:
-            what = f"it is not connected: {self._standing.shown(self._standing.status.detail) or self._standing.state}"
+            what = (
+                f"it is not connected: {self._publisher.shown(self._publisher.status.detail) or self._publisher.state}"
+            )
             raise ServerError(what, self.spec.name, sent=False)
         request = call_request(tool, arguments_json)
         token = current_place.set(place)
         try:
-            flight = Flight(tool=tool, arguments=arguments_json)
-            return await send_call(client, wire, request, flight, seconds=seconds, on_progress=on_progress)
+            outgoing = OutgoingRequest(tool=tool, arguments=arguments_json)
+            return await send_call(client, wire, request, outgoing, seconds=seconds, on_progress=on_progress)
         finally:
             current_place.reset(token)
             if wire.gate is not None and wire.gate.is_session_lost:
                 self.is_session_lost = True
                 self._halted.set()
 
-    async def _live(self, endpoint: Endpoint, kind: Transport) -> None:
-        """One client from enter to exit."""
+    async def _run_client(self, endpoint: Endpoint, kind: Transport) -> None:
+        """Run a client from enter to exit."""
         connection = self._recorder.new_connection(self.spec.name)
         wire = self._wire = Wire(
             server=self.spec.name,
@@ -181,8 +210,8 @@ class Connection:
             changed=self._changed,
             lost=self._lost,
         )
-        self._standing.know(replace(self._standing.status, connection=connection, transport=kind))
-        self._standing.publish("connecting", "waiting for initialize")
+        self._publisher.update(replace(self._publisher.status, connection=connection, transport=kind))
+        self._publisher.publish("connecting", "waiting for initialize")
         limit = self.spec.timeout or math.inf
         with anyio.CancelScope(deadline=anyio.current_time() + limit) as self._scope:
             try:
@@ -216,13 +245,13 @@ class Connection:
         return _behind_url(endpoint, wire, kind, read_seconds=read_seconds)
 
     async def _serve(self, client: ClientSession, wire: Wire, scope: anyio.CancelScope) -> None:
-        """Introduce, list, then stay until somebody or something ends it."""
+        """Initialize, list the tools, then stay until the connection ends."""
         scope.deadline = math.inf
         version = wire.repair.version = client.protocol_version or ""
         info, declared = client.server_info, client.server_capabilities
-        self._standing.know(
+        self._publisher.update(
             replace(
-                self._standing.status,
+                self._publisher.status,
                 protocol_version=version,
                 era="stateless" if version in MODERN_PROTOCOL_VERSIONS else "stateful",
                 server_info="" if info is None else f"{info.name} {info.version}".strip(),
@@ -232,15 +261,15 @@ class Connection:
                 ),
             )
         )
-        self._standing.publish("connecting", "listing its tools")
+        self._publisher.publish("connecting", "listing its tools")
         async with anyio.create_task_group() as group:
             group.start_soon(self._halt, group.cancel_scope)
             await self._lists.read_tools(client, wire.repair)
             self._client = client
-            self._standing.publish("ready", "")
+            self._publisher.publish("ready", "")
             group.start_soon(self._lists.read_others, client)
             group.start_soon(self._lists.follow, client, wire.repair)
-            if announces(client) and self._standing.status.era == "stateless":
+            if announces(client) and self._publisher.status.era == "stateless":
                 group.start_soon(self._lists.listen, client)
 
     async def _halt(self, scope: anyio.CancelScope) -> None:
@@ -250,35 +279,35 @@ class Connection:
 
     async def _notified(self, message: mcp_types.ServerNotification | Exception) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification):
-            self._lists.outdated()
+            self._lists.mark_outdated()
 
     def _lost(self) -> None:
-        """The wire has ended, a moment before those who wait for answers learn it."""
+        """Publish the end of the wire, just before pending requests fail."""
         wire = self._wire
-        if wire is not None and not self._stopping and self._standing.state == "ready":
-            self._standing.publish("failed", wire.cause)
+        if wire is not None and not self._stopping and self._publisher.state == "ready":
+            self._publisher.publish("failed", wire.cause)
         self._halted.set()
 
     def _failed(self, error: BaseException, wire: Wire) -> None:
-        if self._standing.state == "connecting":
+        if self._publisher.state == "connecting":
             answer = wire.gate.last if wire.gate is not None else None
             what, remedy = reason_of(error, answer=answer, cause=wire.cause)
-            self._standing.publish("failed", f"{what} ({remedy})" if remedy else what)
+            self._publisher.publish("failed", f"{what} ({remedy})" if remedy else what)
 
     def _ended(self, wire: Wire, limit: float) -> None:
-        """Say how it ended where nobody has yet."""
+        """Publish how the connection ended, unless published before."""
         if self._stopping:
-            self._standing.publish("stopped", "")
+            self._publisher.publish("stopped", "")
         elif self.is_session_lost:
-            self._standing.publish("connecting", "the server had forgotten the session")
-        elif self._standing.state == "connecting":
-            self._standing.publish("failed", wire.cause or f"no answer to initialize within {limit:g} s")
-        elif self._standing.state == "ready":
-            self._standing.publish("failed", wire.cause or "the connection was lost")
+            self._publisher.publish("connecting", "the server had forgotten the session")
+        elif self._publisher.state == "connecting":
+            self._publisher.publish("failed", wire.cause or f"no answer to initialize within {limit:g} s")
+        elif self._publisher.state == "ready":
+            self._publisher.publish("failed", wire.cause or "the connection was lost")
 
     def _is_refused_as_sse(self) -> bool:
         answer = self._wire.gate.last if self._wire is not None and self._wire.gate is not None else None
-        was_refused = self._standing.state == "failed" and not self._standing.status.protocol_version
+        was_refused = self._publisher.state == "failed" and not self._publisher.status.protocol_version
         return was_refused and answer is not None and answer.status in TRIED_AS_SSE
 
 
@@ -286,7 +315,7 @@ class Connection:
 async def _behind_url(
     endpoint: Endpoint, wire: Wire, kind: Literal["http", "sse"], *, read_seconds: float | None
 ) -> AsyncGenerator[TransportStreams]:
-    """The transport over HTTP, whose modules come in a thread with the first such server."""
+    """Open an HTTP transport. Its modules are imported in a thread, with the first server behind a URL."""
     await to_thread.run_sync(import_module, "tui_host.servers.http_transport")
     from tui_host.servers.http_transport import http_transport
 
@@ -296,12 +325,12 @@ async def _behind_url(
 
 @cache
 def _ourselves() -> mcp_types.Implementation:
-    """What servers are told of this client; our own metadata is read from the disk for it."""
+    """Return the client info sent to servers; reads our package metadata from the disk."""
     return mcp_types.Implementation(name="tui-host", version=importlib.metadata.version("tui-host"))
 
 
 def silence_sdk() -> None:
-    """Keep the SDK's logging and warnings off the terminal: what they tell is in the capture."""
+    """Keep the SDK's logging and warnings off the terminal; the capture has all of the facts."""
     for name in ("mcp", "client", "httpx2"):
         logger = logging.getLogger(name)
         if not any(isinstance(handler, logging.NullHandler) for handler in logger.handlers):

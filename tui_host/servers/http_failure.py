@@ -1,4 +1,4 @@
-"""What an HTTP server's failure says, in one line for a person."""
+"""One-line messages for HTTP failures. Imported with httpx2, after the first server behind a URL."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import json
 import httpx2
 from mcp_types import METHOD_NOT_FOUND
 
+from tui_host.capture.json.narrowing import is_object
 from tui_host.errors import JSON
-from tui_host.servers.json_structure import is_object
 
 
 def status_of(error: BaseException) -> int | None:
-    """The status of an answer that was raised as an error; None where it is another error."""
+    """Return the HTTP status of an error raised for a response, None for any different error."""
     return error.response.status_code if isinstance(error, httpx2.HTTPStatusError) else None
 
 
 def fault_words(error: BaseException) -> str:
-    """In one line what kept an HTTP answer away."""
+    """Describe in a line why no HTTP response came."""
     text = " ".join(str(error).split())
     match error:
         case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
@@ -31,7 +31,7 @@ def fault_words(error: BaseException) -> str:
 
 
 def first_words(body: bytes, limit: int = 200) -> str:
-    """The first words of an error's body: a JSON-RPC error's message, else its text without tags."""
+    """Return the beginning of an error body: a JSON-RPC error's message, else the text without tags."""
     try:
         value: JSON = json.loads(body)
     except (ValueError, RecursionError):
@@ -39,18 +39,18 @@ def first_words(body: bytes, limit: int = 200) -> str:
     text = body.decode("utf-8", "replace")
     if is_object(value):
         error = value.get("error")
-        found = error.get("message") if is_object(error) else value.get("message", error)
-        text = found if isinstance(found, str) else text
+        message = error.get("message") if is_object(error) else value.get("message", error)
+        text = message if isinstance(message, str) else text
     elif "<" in text:
         text = _without_tags(text)
     return " ".join(text.split())[:limit]
 
 
 def has_forgotten_session(status: int, body: bytes) -> bool:
-    """Whether the refusal of a request that named a session says that the server does not know it (any more).
+    """Whether the refusal of a request with a session id means that the server no longer knows the session.
 
-    The specification has 404 for that. Many servers answer 400 and say it in words, as the TypeScript SDK's examples do; a
-    restart is where people meet it. Source: MCP 2025-11-25, Transports, Session Management.
+    The specification demands 404. Many servers answer 400 with a message, like the examples of the TypeScript SDK; people
+    meet this after a restart. Source: MCP 2025-11-25, Transports, Session Management.
     """
     if status == 404:
         return _rpc_error_code(body) != METHOD_NOT_FOUND
@@ -59,7 +59,7 @@ def has_forgotten_session(status: int, body: bytes) -> bool:
 
 
 def _rpc_error_code(body: bytes) -> int | None:
-    """The code of the JSON-RPC error that a body is; None if it is none."""
+    """Return the code of the JSON-RPC error in a body, None without an error."""
     try:
         value: JSON = json.loads(body)
     except (ValueError, RecursionError):
@@ -70,7 +70,7 @@ def _rpc_error_code(body: bytes) -> int | None:
 
 
 def _without_tags(text: str) -> str:
-    """Words between tags, scripts and styles left out; linear in the length."""
+    """Return the words between tags, without scripts and styles; linear in the length."""
     words: list[str] = []
     skipping = ""
     for number, piece in enumerate(text.split("<")):

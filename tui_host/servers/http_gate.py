@@ -1,55 +1,127 @@
-"""What stands between the SDK's HTTP client and the wire: bounds, faults told instead of raised, and the last look at a call.
+"""The gate between the SDK's HTTP client and the wire: size limits, faults turned into answers, and the last check of a call.
 
-A network fault that leaves a transport as an exception makes the SDK tear the whole connection down: each one ends here, as an
-answer of ours to the one request that it met. Below this stands the recording transport, so the capture shows what was on the
-wire and nothing that was made here. Source: mcp-host.md, sections a and c; threats.md, PRO-06, PRO-13, PRO-14 and HTP-*.
+A network fault that leaves a transport as an exception makes the SDK tear down the whole connection, so each fault becomes our
+own answer to the one failed request. The recording transport stands below the gate: the capture holds only real traffic.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import anyio
 import httpx2
 from typing_extensions import override
 
 from tui_host.capture.content_codings import CodingError, decoder
+from tui_host.capture.json.narrowing import is_object
+from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.bounded_events import BoundedEvents, too_many
 from tui_host.servers.http_failure import fault_words, first_words, has_forgotten_session
-from tui_host.servers.json_structure import PARTS_LIMIT, is_object, parts_of
-from tui_host.servers.outgoing_request import Flight, HttpAnswer, check_frame, current_flight
+from tui_host.servers.outgoing_request import HttpAnswer, OutgoingRequest, check_frame, current_request
+
+_BLANK_LINE = re.compile(rb"\n\n|\n\r\n|\r\r")
+
+
+class BoundedEvents(httpx2.AsyncByteStream):
+    """Passes whole events on unchanged. An event that is too large or has too many parts is replaced by an error, and ends the stream.
+
+    Args:
+        inner: The response's stream, without a content coding.
+        limit: Largest event, in bytes.
+        instead: Makes the replacement event from the reason.
+    """
+
+    def __init__(self, inner: httpx2.AsyncByteStream, limit: int, instead: Callable[[str], bytes]) -> None:
+        self._inner = inner
+        self._limit = limit
+        self._instead = instead
+
+    @override
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        held: list[bytes] = []
+        size = 0
+        tail = b""  # a blank line may be cut in two
+        async for chunk in self._inner:
+            seam = tail + chunk
+            ends = [match.end() for match in _BLANK_LINE.finditer(seam)]
+            tail = seam[-2:]
+            if not ends:
+                held.append(chunk)
+                size += len(chunk)
+                if size > self._limit:
+                    yield self._instead(f"an event has more than {self._limit >> 20} MB")
+                    return
+                continue
+            cut = ends[-1] - (len(seam) - len(chunk))
+            block = b"".join([*held, chunk[:cut]])
+            held, size = [chunk[cut:]], len(chunk) - cut
+            reason = _too_many(block)
+            yield block if reason is None else self._instead(reason)
+            if reason is not None:
+                return
+        rest = b"".join(held)
+        if rest:
+            reason = _too_many(rest)
+            yield rest if reason is None else self._instead(reason)
+
+    @override
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def too_many(parts: int) -> str:
+    """Say that an answer has too many parts."""
+    return f"the answer has {parts:,} parts or more; {PARTS_LIMIT:,} are read"
+
+
+def _too_many(block: bytes) -> str | None:
+    """Say why a block of whole events cannot be passed on, None if it can. Each event counts for itself."""
+    if parts_of(block) > PARTS_LIMIT:
+        most = max(map(parts_of, _BLANK_LINE.split(block)))
+        if most > PARTS_LIMIT:
+            return too_many(most)
+    if _lines_of(block) > PARTS_LIMIT:
+        most = max(map(_lines_of, _BLANK_LINE.split(block)))
+        if most > PARTS_LIMIT:
+            return f"an event has {most:,} lines; {PARTS_LIMIT:,} are read"
+    return None
+
+
+def _lines_of(block: bytes) -> int:
+    return max(block.count(b"\n"), block.count(b"\r"))
+
 
 BODY_LIMIT = 64 << 20
-"""Bytes that a JSON answer, or one event, may have."""
+"""Largest JSON answer or event, in bytes."""
 FAULT_BYTES = 64 << 10
-"""Bytes of an error's body that are read."""
+"""Bytes read of an error's body."""
 NOTIFICATION_SECONDS = 15.0
-"""A notification's POST may hold up those behind it for so long."""
+"""Longest time that the POST of a notification may hold up the next one."""
 STREAM_SECONDS = 3600.0
-"""A stream for the server's own messages may be silent for so long."""
+"""Longest silence on a stream for the server's own messages."""
 _UPSTREAM = -32000
 _OF_THE_BODY = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 class HttpGate(httpx2.AsyncBaseTransport):
-    """The transport that the SDK's client gets.
+    """The transport given to the SDK's client.
 
     Attributes:
-        last: The last answer that was an error, None if there was none yet.
-        is_session_lost: The server has forgotten our session.
-        cut: Why we read a stream of the server's own messages no further, empty if we did.
+        last: The last error answer, None if there was none.
+        is_session_lost: The server forgot our session.
+        cut: Why we stopped reading a stream of the server's own messages, empty if we did not.
     """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, *, streaming_post: bool) -> None:
         """Put the gate before the recording transport.
 
         Args:
-            inner: What it passes requests on to; closed with it.
-            streaming_post: A request's answer comes on its own response (streamable HTTP), not on another stream (SSE).
+            inner: The next transport; closed with the gate.
+            streaming_post: Answers come in the response to the POST (streamable HTTP), not on a separate stream (SSE).
         """
         self._inner = inner
         self._streaming_post = streaming_post
@@ -71,80 +143,82 @@ class HttpGate(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
     async def _get(self, request: httpx2.Request) -> httpx2.Response:
-        """Open a stream; one that goes on with a lost answer tells the call why it could not."""
+        """Open a stream. If a stream that resumes a lost answer fails, the pending call learns why."""
         await self._gets.wait()
         _be_patient(request)
-        flight = current_flight.get() if "last-event-id" in request.headers else None
+        outgoing = current_request.get() if "last-event-id" in request.headers else None
         try:
-            response = self._noted(await self._inner.handle_async_request(request), flight)
+            response = self._noted(await self._inner.handle_async_request(request), outgoing)
         except (httpx2.TransportError, OSError) as error:
-            if flight is not None:
-                flight.answer = HttpAnswer(status=0, words=fault_words(error))
+            if outgoing is not None:
+                outgoing.answer = HttpAnswer(status=0, words=fault_words(error))
             raise
         if not _is_stream(response):
             return response
 
         def cut(reason: str) -> bytes:
             self.cut = f"sent what is not read: {reason}"
-            self._tell(HttpAnswer(status=0, words=reason), flight)
+            self._tell(HttpAnswer(status=0, words=reason), outgoing)
             return b""
 
-        fault = await self._bounded(response, flight, cut)
+        fault = await self._bounded(response, outgoing, cut)
         return httpx2.Response(502, request=request) if fault else response
 
     async def _post(self, request: httpx2.Request) -> httpx2.Response:
         body = b"".join([part async for part in _async(request.stream)])
         request.stream = httpx2.ByteStream(body)
         frame = _frame(body)
-        flight = current_flight.get()
+        outgoing = current_request.get()
         try:
-            check_frame(body, flight)
+            check_frame(body, outgoing)
         except ServerError as error:
-            if flight is not None:
-                flight.refusal = error.what
+            if outgoing is not None:
+                outgoing.refusal = error.what
             return _error(request, frame, 400, error.what)
         if frame.method == "subscriptions/listen":
             _be_patient(request)
         if frame.id is not None:
-            return await self._request(request, frame, flight)
+            return await self._request(request, frame, outgoing)
         with anyio.move_on_after(NOTIFICATION_SECONDS):
-            return await self._request(request, frame, flight)
+            return await self._request(request, frame, outgoing)
         return _error(request, frame, 504, f"no answer for {NOTIFICATION_SECONDS:.0f} s")
 
-    async def _request(self, request: httpx2.Request, frame: _Frame, flight: Flight | None) -> httpx2.Response:
+    async def _request(
+        self, request: httpx2.Request, frame: _Frame, outgoing: OutgoingRequest | None
+    ) -> httpx2.Response:
         try:
-            response = self._noted(await self._inner.handle_async_request(request), flight)
+            response = self._noted(await self._inner.handle_async_request(request), outgoing)
             if response.has_redirect_location and (place := _target(response)) is not None:
-                self._tell(HttpAnswer(status=response.status_code, words=f"it points to {place}"), flight)
+                self._tell(HttpAnswer(status=response.status_code, words=f"it points to {place}"), outgoing)
                 return await _emptied(response)
             if response.status_code >= 300:
-                return await self._failed(request, response, flight)
+                return await self._failed(request, response, outgoing)
             if not self._streaming_post:
                 return await _emptied(response)
             if frame.id is None or response.status_code == 202:
                 return response
             if _is_stream(response):
-                fault = await self._bounded(response, flight, lambda reason: _error_event(frame, reason))
+                fault = await self._bounded(response, outgoing, lambda reason: _error_event(frame, reason))
                 return _error(request, frame, 502, fault) if fault else response
             if _kind(response) == "application/json":
                 return await self._json(request, response, frame)
-            return await self._failed(request, response, flight)
+            return await self._failed(request, response, outgoing)
         except (httpx2.TransportError, OSError, CodingError) as error:
             answer = HttpAnswer(status=0, words=fault_words(error))
-            self._tell(answer, flight)
-            if flight is not None and isinstance(error, _BEFORE_SENDING):
-                flight.is_sent = False
+            self._tell(answer, outgoing)
+            if outgoing is not None and isinstance(error, _BEFORE_SENDING):
+                outgoing.is_sent = False
             return _error(request, frame, 502, answer.words)
 
     async def _bounded(
-        self, response: httpx2.Response, flight: Flight | None, instead: Callable[[str], bytes]
+        self, response: httpx2.Response, outgoing: OutgoingRequest | None, instead: Callable[[str], bytes]
     ) -> str | None:
-        """Have each event of a stream counted before the SDK reads it.
+        """Limit each event of a stream before the SDK parses it.
 
         Args:
-            response: A stream; it is closed if it cannot be bounded.
-            flight: The request that it answers, if it does.
-            instead: What stands for an event that is not passed on.
+            response: A stream; closed if it cannot be limited.
+            outgoing: The pending request, None for a stream of the server's own messages.
+            instead: Makes the replacement of a refused event.
 
         Returns:
             Why the stream cannot be read at all, None if it can.
@@ -156,23 +230,23 @@ class HttpGate(httpx2.AsyncBaseTransport):
             return None
         await stream.aclose()  # unpacked by the SDK it could grow beyond all bounds
         fault = f"its event stream is compressed ({coding[:40]}); we asked for identity"
-        self._tell(HttpAnswer(status=response.status_code, words=fault), flight)
+        self._tell(HttpAnswer(status=response.status_code, words=fault), outgoing)
         return fault
 
-    def _noted(self, response: httpx2.Response, flight: Flight | None) -> httpx2.Response:
-        if flight is not None:
-            flight.answer = HttpAnswer(status=response.status_code)
+    def _noted(self, response: httpx2.Response, outgoing: OutgoingRequest | None) -> httpx2.Response:
+        if outgoing is not None:
+            outgoing.answer = HttpAnswer(status=response.status_code)
         if response.is_success:
             self.last = None
         return response
 
-    def _tell(self, answer: HttpAnswer, flight: Flight | None) -> None:
+    def _tell(self, answer: HttpAnswer, outgoing: OutgoingRequest | None) -> None:
         self.last = answer
-        if flight is not None:
-            flight.answer = answer
+        if outgoing is not None:
+            outgoing.answer = answer
 
     async def _json(self, request: httpx2.Request, response: httpx2.Response, frame: _Frame) -> httpx2.Response:
-        """Read a JSON answer here, where it may fail and be too large without harm."""
+        """Read a JSON answer here, where a failure or an excessive size does no harm."""
         body = await _read(response, BODY_LIMIT)
         if len(body) > BODY_LIMIT:
             return _error(request, frame, 502, f"the answer has more than {BODY_LIMIT >> 20} MB")
@@ -185,16 +259,16 @@ class HttpGate(httpx2.AsyncBaseTransport):
         )
 
     async def _failed(
-        self, request: httpx2.Request, response: httpx2.Response, flight: Flight | None
+        self, request: httpx2.Request, response: httpx2.Response, outgoing: OutgoingRequest | None
     ) -> httpx2.Response:
-        """An answer that is no message: its first words are what a person can be told."""
+        """Turn an answer without a message into an error with its first words."""
         body = (await _read(response, FAULT_BYTES))[:FAULT_BYTES]
         answer = HttpAnswer(
             status=response.status_code,
             words=first_words(body),
             retry_after=response.headers.get("retry-after", ""),
         )
-        self._tell(answer, flight)
+        self._tell(answer, outgoing)
         has_session = "mcp-session-id" in request.headers
         if has_session and has_forgotten_session(response.status_code, body):
             self.is_session_lost = True
@@ -205,7 +279,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
 
 
 class _Frame:
-    """What of a request's body is needed to answer in the server's place."""
+    """Id and method of a request, to answer in the server's place."""
 
     __slots__ = ("id", "method")
 
@@ -215,7 +289,7 @@ class _Frame:
 
 
 class _HoldBack:
-    """Keeps a server from making us ask again and again: a stream that ends at once is opened more and more slowly."""
+    """Slows down the reopening of a stream that keeps ending at once."""
 
     def __init__(self) -> None:
         self._last = 0.0
@@ -223,7 +297,7 @@ class _HoldBack:
 
     async def wait(self) -> None:
         now = time.monotonic()
-        # Held back, the next one comes later by the delay itself: that must not count as patience.
+        # The delay itself makes the next attempt later: it must not count as a pause.
         soon = now - self._last < self._delay + 1.0 if self._last else False
         self._delay = min(max(1.0, self._delay * 2), 30.0) if soon else 0.0
         if self._delay:
@@ -232,7 +306,7 @@ class _HoldBack:
 
 
 def _target(response: httpx2.Response) -> str | None:
-    """Where a redirect leads, without what may be secret in it; None if nowhere, which the SDK would take for a fault."""
+    """Return a redirect's target without credentials and query; None without a target, which the SDK would treat as a fault."""
     try:
         place = httpx2.URL(response.headers["location"])
         return str(place.copy_with(query=None, fragment=None, userinfo=b""))
@@ -244,8 +318,8 @@ def _frame(body: bytes) -> _Frame:
     value: JSON = json.loads(body) if body else None
     if not is_object(value):
         return _Frame(None, "")
-    found, method = value.get("id"), value.get("method")
-    return _Frame(found if isinstance(found, str | int) else None, method if isinstance(method, str) else "")
+    request_id, method = value.get("id"), value.get("method")
+    return _Frame(request_id if isinstance(request_id, str | int) else None, method if isinstance(method, str) else "")
 
 
 def _error_body(frame: _Frame, reason: str) -> bytes:
@@ -263,9 +337,9 @@ def _error(request: httpx2.Request, frame: _Frame, status: int, reason: str) -> 
 
 
 def _be_patient(request: httpx2.Request) -> None:
-    found = request.extensions.get("timeout")
-    if is_object(found):
-        request.extensions["timeout"] = {**found, "read": STREAM_SECONDS}
+    timeouts = request.extensions.get("timeout")
+    if is_object(timeouts):
+        request.extensions["timeout"] = {**timeouts, "read": STREAM_SECONDS}
 
 
 def _kind(response: httpx2.Response) -> str:
@@ -277,7 +351,7 @@ def _is_stream(response: httpx2.Response) -> bool:
 
 
 async def _emptied(response: httpx2.Response) -> httpx2.Response:
-    """The same without its body, which says nothing to the SDK, and of which it would unpack whatever comes."""
+    """Return the response without its body: the SDK ignores the body, and would decompress any size."""
     stream, size = _async(response.stream), 0
     try:
         async for chunk in stream:
@@ -297,7 +371,7 @@ def _async(stream: object) -> httpx2.AsyncByteStream:
 
 
 async def _read(response: httpx2.Response, limit: int) -> bytes:
-    """The decoded body, up to one piece more than the limit."""
+    """Return the decoded body; stops a piece after the limit."""
     stream = _async(response.stream)
     decode = decoder(response.headers.get("content-encoding"), limit=limit)
     pieces: list[bytes] = []

@@ -1,4 +1,4 @@
-"""All configured servers: each kept connected by a task of its own. Light to import; the SDK comes with `run`, in a thread."""
+"""All configured servers, each kept connected by its own task. Light to import; `run` imports the SDK in a thread."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ KILL_SECONDS = 0.5
 
 
 class Pool:
-    """The servers of one host. Use it from the event loop's thread alone.
+    """The servers of a host. Use only from the event loop's thread.
 
     Args:
         specs: The configured servers by name, in order.
-        recorder: Keeps what moves.
-        environment: What references are resolved from.
-        guard: Ends the children of a killed host; the pool makes its own if it gets none.
+        recorder: Records the traffic.
+        environment: Resolves references.
+        guard: Ends the children of a killed host; the pool makes its own if None.
 
     Attributes:
-        guard: Learns of every process.
-        revision: Grows when any status has changed.
+        guard: Is told every process.
+        revision: Grows with every status change.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Pool:
         self._change = asyncio.Event()
 
     async def run(self) -> None:
-        """Connect all enabled servers at once and keep what is wanted until `stop_all`; raises for no server's fault."""
+        """Connect all enabled servers at once, and keep the wanted servers connected until `stop_all`. No server's fault raises."""
         self._is_running = True
         early: list[Process] = []
         try:
@@ -74,9 +74,9 @@ class Pool:
             self._changed()
 
     async def _start_early(self, started: list[Process]) -> None:
-        """Start the programs of all enabled stdio servers: they load while the SDK is still being imported here.
+        """Start the programs of all enabled stdio servers, which load while the SDK is still being imported here.
 
-        What cannot be started is left to its connection, which tells why.
+        A program that cannot be started is left to its connection, which reports why.
         """
         from tui_host.guard.child_process import Process
         from tui_host.servers.server_endpoint import resolve_endpoint
@@ -92,7 +92,7 @@ class Pool:
                 await asyncio.sleep(0)  # each start blocks for some milliseconds
 
     async def _end_early(self, started: Sequence[Process]) -> None:
-        """End those that no connection came to take; the others are over."""
+        """End the processes not taken by any connection."""
         import anyio
 
         with anyio.CancelScope(shield=True):
@@ -104,30 +104,30 @@ class Pool:
                 self.guard.remove(process.pid)
 
     def statuses(self) -> tuple[ServerStatus, ...]:
-        """Every server, in the order of the configuration."""
+        """Return every server's status, in the order of the configuration."""
         return tuple(slot.status for slot in self._slots.values())
 
     def reconnect(self, name: str) -> None:
-        """End the connection if there is one, and make a new one. Returns at once."""
+        """End the current connection, if any, and make a new connection. Returns at once."""
         slot = self._slot(name)
         slot.is_wanted = True
-        slot.left_behind = None
+        slot.waited_in_vain = None
         if slot.connection is not None:
-            slot.is_again = True
+            slot.is_restarting = True
             slot.connection.stop()
-        slot.expect()
+        slot.mark_connecting()
         slot.wake.set()
         self._changed()
 
     def start(self, name: str) -> None:
-        """Connect a server that is not. Returns at once."""
+        """Connect a server without a connection. Returns at once."""
         if self._slot(name).connection is None:
             self.reconnect(name)
 
     def stop(self, name: str) -> None:
         """Disconnect a server. Returns at once."""
         slot = self._slot(name)
-        slot.is_wanted = slot.is_again = False
+        slot.is_wanted = slot.is_restarting = False
         if slot.early is not None:
             slot.early.signal_group(signal.SIGKILL)  # `run` waits for its end
             slot.early = None
@@ -137,67 +137,67 @@ class Pool:
         self._changed()
 
     async def settled(self, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - it returns then, it does not fail
-        """Wait until no server is connecting, at most so many seconds from now.
+        """Wait until no server is connecting, at most `timeout` seconds.
 
         Returns:
-            The names of those that still are.
+            The names of servers still connecting.
         """
         end = time.monotonic() + timeout
         while (names := self._connecting()) and (left := end - time.monotonic()) > 0:
-            await self._changes(left)
+            await self._wait_for_change(left)
         return names
 
     async def settled_for_turn(self, seconds: float, wants: Callable[[str], bool] = bool) -> tuple[str, ...]:
-        """Wait as a turn does: at most so many seconds from now, or from a server's start where that comes later.
+        """Wait as a turn does: at most `seconds` from now, or from a server's start if that comes later.
 
-        A connection that one turn has waited for in vain is not waited for by the next.
+        A connection that one turn has waited for in vain does not delay the next turn.
 
         Args:
             seconds: How long.
-            wants: Whether the turn has a use for a server, by its name.
+            wants: Whether the turn uses a server, given its name.
 
         Returns:
-            The names of those that are still connecting.
+            The names of servers still connecting.
         """
         begun = time.monotonic()
         while (names := tuple(filter(wants, self._connecting()))) and (
-            left := self._left(names, begun + seconds, seconds)
+            left := self._remaining_seconds(names, begun + seconds, seconds)
         ) > 0:
-            await self._changes(left)
+            await self._wait_for_change(left)
         for name in names:
-            self._slots[name].left_behind = self._slots[name].connection
+            self._slots[name].waited_in_vain = self._slots[name].connection
         return names
 
-    async def _changes(self, seconds: float) -> None:
-        """Wait for any change, at most so many seconds."""
+    async def _wait_for_change(self, seconds: float) -> None:
+        """Wait for any change, at most `seconds`."""
         self._change.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._change.wait()
 
-    def _left(self, names: Sequence[str], end: float, seconds: float) -> float:
-        """Seconds for which one of these is still worth waiting."""
+    def _remaining_seconds(self, names: Sequence[str], end: float, seconds: float) -> float:
+        """Return for how many seconds waiting for any of the servers still makes sense."""
         now = time.monotonic()
         left = 0.0
         for slot in (self._slots[name] for name in names):
-            if slot.connection is None or slot.connection is not slot.left_behind:
+            if slot.connection is None or slot.connection is not slot.waited_in_vain:
                 started = now if slot.started is None else slot.started
                 left = max(left, max(end, started + seconds) - now)
         return left
 
     def tools(self) -> tuple[Tool, ...]:
-        """What can be offered to a model by servers that are ready: tools without a problem, and what reads resources."""
+        """Return all tools to offer to a model: of ready servers, without a problem, and the resource readers."""
         return tuple(tool for connection in self._ready() for tool in connection.offered)
 
     def _ready(self) -> list[Connection]:
-        found = ((slot.connection, slot.state) for slot in self._slots.values())
-        return [connection for connection, state in found if connection is not None and state == "ready"]
+        states = ((slot.connection, slot.state) for slot in self._slots.values())
+        return [connection for connection, state in states if connection is not None and state == "ready"]
 
     async def listed(self, seconds: float) -> None:
-        """Wait until the resources of servers that are ready are listed, at most so many seconds from now."""
+        """Wait until the resources of ready servers are listed, at most `seconds`."""
         end = time.monotonic() + seconds
-        while not all(each.is_listed for each in self._ready()) and (left := end - time.monotonic()) > 0:
-            await self._changes(left)
+        while not all(connection.is_listed for connection in self._ready()) and (left := end - time.monotonic()) > 0:
+            await self._wait_for_change(left)
 
     async def call(
         self,
@@ -209,36 +209,36 @@ class Pool:
         fingerprint: str,
         on_progress: Callable[[Progress], None],
     ) -> ToolOutput:
-        """Call a tool with exactly the arguments that were decided, if its definition is still the one decided on.
+        """Call a tool with exactly the approved arguments, if its definition has not changed since.
 
         Args:
             server: The server's configured name.
             tool: The tool's own name; `READ` reads a resource.
             arguments_json: The canonical bytes.
-            place: What the call's records belong to.
-            fingerprint: Of the definition that was shown.
-            on_progress: Told of every sign of life.
+            place: Session, turn, step and call for the records.
+            fingerprint: Fingerprint of the definition that was shown.
+            on_progress: Called for each progress notification.
 
         Raises:
-            ServerError: With what happened, and whether the tool may have run.
+            ServerError: Says what happened, and whether the tool may have run.
         """
         slot = self._slot(server)
         connection = slot.connection
         if connection is None or slot.state != "ready":
-            what = f"it is not connected: {slot.status.detail or slot.status.state}"
+            what = f"the server is not connected: {slot.status.detail or slot.status.state}"
             raise ServerError(what, server, "reconnect it", sent=False)
-        found = next((each for each in connection.offered if each.name == tool), None)
-        if found is None:
-            raise ServerError(f"there is no tool {tool} any more; nothing was sent", server, sent=False)
-        if found.fingerprint != fingerprint:
-            what = f"the definition of {tool} has changed since it was decided; nothing was sent"
+        offered = next((candidate for candidate in connection.offered if candidate.name == tool), None)
+        if offered is None:
+            raise ServerError(f"the server no longer has a tool {tool}; nothing was sent", server, sent=False)
+        if offered.fingerprint != fingerprint:
+            what = f"the definition of {tool} has changed since the call was approved; nothing was sent"
             raise ServerError(what, server, sent=False)
         return await connection.call(
             tool, arguments_json, place=place, seconds=slot.spec.timeout, on_progress=on_progress
         )
 
     async def stop_all(self) -> None:
-        """End every connection, all at once; under five seconds. `run` returns then."""
+        """End every connection at once, in under five seconds; `run` returns then."""
         self._shared.is_stopping = True
         for name in self._slots:
             self.stop(name)

@@ -1,4 +1,4 @@
-"""One server's place in the pool, and what all of them share."""
+"""A server's slot in the pool, and the state shared by all slots. Separate from the pool because the late supervisor needs both."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_host.guard.guard_client import Guard
-from tui_host.servers.catalog import ServerStatus, State
-from tui_host.servers.spec_words import describe
+from tui_host.servers.catalog import ServerStatus, State, describe
 
 if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Shared:
-    """What the connections of one pool share.
+    """State shared by all connections of a pool.
 
     Attributes:
-        recorder: Keeps what moves.
-        environment: What references are resolved from.
-        guard: Learns of every process.
-        changed: Called when any status has changed.
-        is_stopping: No connection is made any more.
+        recorder: Records the traffic.
+        environment: Resolves references.
+        guard: Is told every process.
+        changed: Called after every status change.
+        is_stopping: No new connection is made.
     """
 
     recorder: Recorder
@@ -39,28 +38,28 @@ class Shared:
 
 
 class Slot:
-    """One server's place in the pool.
+    """A server's slot in the pool.
 
     Attributes:
         spec: As configured.
-        is_wanted: It should be connected.
-        is_again: It should be connected again after this connection's end.
-        connection: The connection that lives now, None if there is none.
-        wake: Set when what is wanted has changed.
-        early: The server's process, started before there is a connection to take it; None otherwise.
-        started: Monotonic seconds at which the last connection was begun, None before the first.
-        left_behind: The connection that a turn has waited for in vain: no other one does.
+        is_wanted: The server should be connected.
+        is_restarting: Connect again after the current connection's end.
+        connection: The current connection, None if there is none.
+        wake: Set when a wish has changed.
+        early: The server's process, if started before its connection; else None.
+        started: Monotonic seconds of the last connection's start, None before the first.
+        waited_in_vain: The connection that a turn has waited for in vain.
     """
 
     def __init__(self, spec: ServerSpec) -> None:
         self.spec = spec
         self.is_wanted = spec.enabled
-        self.is_again = False
+        self.is_restarting = False
         self.connection: Connection | None = None
         self.wake = asyncio.Event()
         self.early: Process | None = None
         self.started: float | None = None
-        self.left_behind: Connection | None = None
+        self.waited_in_vain: Connection | None = None
         self._notice = ""
         self._status = ServerStatus(
             name=spec.name,
@@ -73,30 +72,30 @@ class Slot:
 
     @property
     def status(self) -> ServerStatus:
-        """What is known now."""
+        """The current status."""
         status = self._status if self.connection is None else self.connection.status
-        if self.connection is not None and self.is_again:
+        if self.connection is not None and self.is_restarting:
             status = replace(status, state=self.state, detail="ending the connection before")
         return replace(status, notices=(self._notice, *status.notices)) if self._notice else status
 
     @property
     def state(self) -> State:
-        """How it stands, without what else is known: this is asked often."""
+        """The current state alone, which is asked for often."""
         if self.connection is None:
             return self._status.state
-        return "connecting" if self.is_again else self.connection.state
+        return "connecting" if self.is_restarting else self.connection.state
 
-    def finished(self, status: ServerStatus) -> None:
-        """The connection has ended; its last status stays."""
+    def end(self, status: ServerStatus) -> None:
+        """Keep the last status of an ended connection."""
         self.connection = None
         self._status = status
 
-    def tell(self, notice: str) -> None:
-        """Say something about the connections to come."""
+    def set_notice(self, notice: str) -> None:
+        """Set a notice for the connections to come."""
         self._notice = notice
 
-    def expect(self) -> None:
-        """A connection is about to be made."""
+    def mark_connecting(self) -> None:
+        """Show that a connection is about to be made."""
         if self.connection is None:
             self._status = replace(
                 self._status, state="connecting", detail="starting", since_mono_ns=time.monotonic_ns()

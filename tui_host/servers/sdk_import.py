@@ -1,7 +1,7 @@
-"""Imports the client half of the SDK alone.
+"""Imports the client half of the SDK alone. Must run before the SDK's first import.
 
-Whatever is imported of `mcp.client`, the `__init__` of `mcp` and of `mcp.client` run first, and they import the SDK's server half with
-starlette, uvicorn and cryptography: 15 MiB, and a third of the time that the whole import takes. A host uses none of it.
+Importing anything from `mcp.client` first runs the `__init__` of `mcp` and `mcp.client`, which import the SDK's server half with
+starlette, uvicorn and cryptography: 15 MiB, and a third of the import time. A host uses none of these.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _begun: set[str] = set()
 
 
 class _PutOff(ModuleType):
-    """A package whose `__init__` runs when something is asked of it that no import of a submodule has put there.
+    """A package whose `__init__` runs only when an attribute is missing after the import of its submodules.
 
-    So whoever imports from the package itself, a later release of the SDK too, finds what it always found.
+    Whoever imports from the package itself, including a later release of the SDK, finds everything as usual.
     """
 
     @override
@@ -33,7 +33,7 @@ class _PutOff(ModuleType):
 
 
 def _run(package: ModuleType) -> bool:
-    """Run the `__init__` of a package that was put off; False if it has been run, or runs, already."""
+    """Run the deferred `__init__` of a package; False if it has run before, or is running."""
     with _running:
         spec = package.__spec__
         if package.__name__ in _begun or spec is None or spec.loader is None:
@@ -44,7 +44,7 @@ def _run(package: ModuleType) -> bool:
 
 
 def put_off() -> None:
-    """Let submodules of the SDK's packages be imported without what is imported beside them. Call it before any of them is."""
+    """Let submodules of the SDK be imported without running the packages' `__init__`. Call before the first such import."""
     for name in PACKAGES:
         spec = None if name in sys.modules else find_spec(name)
         if spec is None:

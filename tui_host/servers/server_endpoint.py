@@ -1,4 +1,4 @@
-"""A server spec made ready: what to start or where to connect, with references filled in."""
+"""Resolves a server spec to a command or an address."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tui_host.settings.urls import check_url
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """What is needed to reach a server.
+    """A resolved server.
 
     Attributes:
-        command: What to start: the server itself over stdio, or the program that tells its URL; None for a remote one.
-        url: Where it is; empty while only its process knows.
+        command: The program to start: the stdio server, or a program that prints its URL; None for a remote server.
+        url: The address; empty while only the process knows it.
         headers: Sent with each request.
-        may_be_sse: The URL may be that of an old SSE server, since nobody said which it is.
+        may_be_sse: The URL may belong to an old SSE server, since the transport was not configured.
     """
 
     command: Command | None = None
@@ -57,7 +57,7 @@ def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoi
 
 
 def _bundled(spec: ServerSpec, environment: Mapping[str, str]) -> Command:
-    # -P: nothing of our modules' names where we happen to stand is run in their place.
+    # -P: a file of the same name in the working directory is not run in place of our module.
     argv = [sys.executable, "-P", "-m", "tui_host.demo.servers", str(spec.bundled)]
     if spec.transport != "stdio":
         argv += ["--http", "--lifeline"]

@@ -1,4 +1,4 @@
-"""What the SDK, a library or the system raised, as one line for a person."""
+"""One-line messages for errors of the SDK, of libraries and of the system."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
+from tui_host.capture.json.narrowing import is_object
 from tui_host.errors import ServerError, TuiHostError
-from tui_host.servers.json_structure import is_object
 from tui_host.servers.outgoing_request import HttpAnswer
 
 
 def innermost(error: BaseException) -> BaseException:
-    """The fault itself, out of the groups that the SDK's task groups wrap around it."""
+    """Return the actual error inside the exception groups of the SDK's task groups."""
     inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # only a group has them
     if not inner:
         return error
-    return innermost(next((each for each in inner if isinstance(each, TuiHostError)), inner[0]))
+    return innermost(next((part for part in inner if isinstance(part, TuiHostError)), inner[0]))
 
 
 def words_of_answer(answer: HttpAnswer) -> str:
-    """In words what an HTTP server said, or what kept its answer away."""
+    """Describe an HTTP error answer, or why none came."""
     if answer.status == 0:
         return answer.words
     try:
@@ -35,12 +35,12 @@ def words_of_answer(answer: HttpAnswer) -> str:
 
 
 def remedy_of_answer(answer: HttpAnswer) -> str:
-    """What a person can do about an HTTP answer, empty if that is not known."""
+    """Say what to do about an HTTP error answer, empty if unknown."""
     match answer.status:
         case 0:
-            return "see whether the server runs, and whether the URL is right"
+            return "check that the server runs and that the URL is right"
         case 401 | 403:
-            return "give its Authorization under headers"
+            return "set Authorization under the server's headers"
         case 404 | 405:
             return "correct the URL"
         case status if 300 <= status < 400:
@@ -50,12 +50,12 @@ def remedy_of_answer(answer: HttpAnswer) -> str:
 
 
 def reason_of(error: BaseException, *, answer: HttpAnswer | None = None, cause: str = "") -> tuple[str, str]:
-    """Why something failed, and what to do about it.
+    """Say why something failed, and what to do about it.
 
     Args:
-        error: What was raised.
-        answer: The last HTTP answer, if it was no success.
-        cause: Why the connection ended, empty if it did not.
+        error: The exception.
+        answer: The last HTTP error answer, None if there was none.
+        cause: Why the connection ended, empty while connected.
     """
     error = innermost(error)
     if isinstance(error, TuiHostError):
@@ -95,5 +95,5 @@ def _words(error: BaseException) -> str:
 
 
 def _is_of_http(error: BaseException) -> bool:
-    """Whether httpx2 has raised it. Told by the name: that is imported with the first server behind a URL."""
-    return any(each.__module__.partition(".")[0] == "httpx2" for each in type(error).__mro__)
+    """Whether httpx2 raised the error, judged by name: httpx2 is imported with the first server behind a URL."""
+    return any(base.__module__.partition(".")[0] == "httpx2" for base in type(error).__mro__)

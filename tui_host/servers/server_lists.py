@@ -1,25 +1,109 @@
-"""What one server lists, read while it is ready, and read again when it says that something has changed."""
+"""A server's lists of tools, resources and prompts: read page by page within limits, and again after a change."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import anyio
 import mcp_types
 from mcp.client.session import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND, PaginatedRequestParams
+from pydantic import ValidationError
 
+from tui_host.capture.json.narrowing import is_array
 from tui_host.errors import ServerError
-from tui_host.servers.catalog import Resource, Tool
-from tui_host.servers.list_pages import Fetch, read_pages
+from tui_host.servers.catalog import Resource, Tool, identity
+from tui_host.servers.outgoing_request import OutgoingRequest, current_request
 from tui_host.servers.repair import Repair
 from tui_host.servers.server_faults import reason_of
-from tui_host.servers.server_status import Standing
-from tui_host.servers.spec_words import identity
+from tui_host.servers.server_status import StatusPublisher
 from tui_host.servers.tool_definitions import changes, read_resources, read_tools, reader
 from tui_host.settings.schema import ServerSpec
+
+Fetch: TypeAlias = Callable[[PaginatedRequestParams | None], Awaitable[object]]
+"""Requests one page."""
+
+PAGES = 100
+ITEMS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The items of a list.
+
+    Attributes:
+        items: As received.
+        pages: Number of pages read.
+        notice: Why there may be more items, empty if the list is complete.
+    """
+
+    items: Sequence[object] = ()
+    pages: int = 0
+    notice: str = ""
+
+
+async def read_pages(key: str, fetch: Fetch, *, seconds: float) -> Listing:
+    """Read a list to its end, or to a limit. Source: MCP 2025-11-25, Pagination.
+
+    Args:
+        key: The member of a page that holds the items.
+        fetch: Requests one page; its return value is ignored, the page is read as received.
+        seconds: Time limit for all pages; pages received until then count.
+
+    Raises:
+            MCPError: The server refuses the first page, except for an unknown method.
+            TimeoutError: No page came in time.
+    """
+    items: list[object] = []
+    cursors: set[str] = set()
+    cursor: str | None = None
+    pages = 0
+    with anyio.move_on_after(seconds) as scope:
+        while True:
+            try:
+                page = await _page(fetch, cursor)
+            except MCPError as error:
+                if pages:
+                    return Listing(items=items, pages=pages, notice=f"{key}: page {pages + 1} failed: {error}")
+                if error.code == METHOD_NOT_FOUND:
+                    return Listing()
+                raise
+            page_items = page.result.get(key) if page.result is not None else None
+            pages += 1
+            if not is_array(page_items):
+                return Listing(items=items, pages=pages, notice=f"{key}: page {pages} is malformed")
+            items += page_items
+            following = page.result.get("nextCursor") if page.result is not None else None
+            if not isinstance(following, str):  # the empty string is a cursor like any other
+                return Listing(items=items, pages=pages)
+            if following in cursors:
+                return Listing(items=items, pages=pages, notice=f"{key}: page {pages} leads back to one before")
+            if pages >= PAGES or len(items) >= ITEMS:
+                notice = f"{key}: {len(items):,} on {pages} pages were read; there are more"
+                return Listing(items=items, pages=pages, notice=notice)
+            cursors.add(following)
+            cursor = following
+    if scope.cancelled_caught and not pages:
+        raise TimeoutError
+    return Listing(items=items, pages=pages, notice=f"{key}: {pages} pages came within {seconds:g} s; there are more")
+
+
+async def _page(fetch: Fetch, cursor: str | None) -> OutgoingRequest:
+    outgoing = OutgoingRequest()
+    token = current_request.set(outgoing)
+    try:
+        await fetch(None if cursor is None else PaginatedRequestParams(cursor=cursor))
+    except ValidationError:
+        pass  # the SDK refuses the page; the raw result is still in the outgoing
+    finally:
+        current_request.reset(token)
+    return outgoing
+
 
 LIST_SECONDS = 30.0
 DEBOUNCE_SECONDS = 1.0
@@ -27,44 +111,44 @@ LISTEN_AGAIN_SECONDS = 30.0
 
 
 class Lists:
-    """Reads the lists of one server.
+    """Reads the lists of a server.
 
     Args:
         spec: The configured server.
-        standing: Where what was read is told.
+        publisher: Publishes the results.
 
     Attributes:
-        is_read: All that it lists was read, as far as it can be.
+        is_read: Every list was read.
     """
 
-    def __init__(self, spec: ServerSpec, standing: Standing) -> None:
+    def __init__(self, spec: ServerSpec, publisher: StatusPublisher) -> None:
         self.is_read = False
         self._spec = spec
-        self._standing = standing
+        self._publisher = publisher
         self._resources: tuple[Resource, ...] = ()
         self._news = anyio.Event()
 
     def offered(self, client: ClientSession | None) -> tuple[Tool, ...]:
-        """What can be asked of it: its tools without those that have a problem, and what reads its resources if it has any.
+        """Return the callable tools: those without a problem, plus the resource reader if the server has resources.
 
         Args:
-            client: What asks it, None where it cannot be asked now.
+            client: The connected client, None while there is none.
         """
-        tools = tuple(tool for tool in self._standing.status.tools if tool.problem is None)
+        tools = tuple(tool for tool in self._publisher.status.tools if tool.problem is None)
         if client is None or not self._declares(client, "resources"):
             return tools
         return (*tools, reader(self._spec.name, identity(self._spec), self._resources))
 
-    def outdated(self) -> None:
-        """It said that its tools have changed."""
+    def mark_outdated(self) -> None:
+        """Note that the server announced changed tools."""
         self._news.set()
 
     async def read_tools(self, client: ClientSession, repair: Repair) -> None:
-        """Read the tools, and where they were read before say what is different from before.
+        """Read the tools, and publish the differences to an earlier listing.
 
         Raises:
             ServerError: The server does not answer in time.
-            MCPError: It refuses.
+            MCPError: The server refuses.
         """
         if not self._declares(client, "tools"):
             return
@@ -84,15 +168,17 @@ class Lists:
             server=self._spec.name,
             identity=identity(self._spec),
             problem_of=repair.problem_of,
-            kept=frozenset[str]().union(*kept) if len(kept) == listing.pages else None,  # it may have refused a page
+            kept=frozenset[str]().union(*kept)
+            if len(kept) == listing.pages
+            else None,  # the SDK may have refused a page
         )
-        told = changes(self._standing.status.tools, tools) if self._standing.status.state == "ready" else ()
+        differences = changes(self._publisher.status.tools, tools) if self._publisher.status.state == "ready" else ()
         broken = tuple(f"{tool.name or 'a tool without a name'}: {tool.problem}" for tool in tools if tool.problem)
-        self._standing.know(replace(self._standing.status, tools=tools))
-        self._standing.notice(*told, *broken, *((listing.notice,) if listing.notice else ()))
+        self._publisher.update(replace(self._publisher.status, tools=tools))
+        self._publisher.notice(*differences, *broken, *((listing.notice,) if listing.notice else ()))
 
     async def read_others(self, client: ClientSession) -> None:
-        """Which resources and templates there are, and how many prompts; a server is ready without."""
+        """Read resources and templates, and count prompts; a server is ready without these."""
         counts = [0, 0, 0]
         fetches: tuple[tuple[str, str, Fetch], ...] = (
             ("resources", "resources", lambda params: client.list_resources(params=params)),
@@ -105,17 +191,17 @@ class Lists:
             try:
                 listing = await read_pages(key, fetch, seconds=self._seconds())
             except (MCPError, TimeoutError, ValueError, RuntimeError) as error:
-                self._standing.notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
+                self._publisher.notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
                 continue
             counts[number] = len(listing.items)
             if capability == "resources":
                 self._resources += read_resources(listing.items, is_template=key == "resourceTemplates")
-            self._standing.know(replace(self._standing.status, resources=(counts[0], counts[1], counts[2])))
+            self._publisher.update(replace(self._publisher.status, resources=(counts[0], counts[1], counts[2])))
         self.is_read = True
-        self._standing.know(self._standing.status)
+        self._publisher.update(self._publisher.status)
 
     async def follow(self, client: ClientSession, repair: Repair) -> None:
-        """Read the tools again after `list_changed`, once for as many as come within a second."""
+        """Read the tools again after `list_changed`, once for all changes within a second."""
         while True:
             await self._news.wait()
             await anyio.sleep(DEBOUNCE_SECONDS)
@@ -123,10 +209,10 @@ class Lists:
             try:
                 await self.read_tools(client, repair)
             except (MCPError, ServerError, ValueError, RuntimeError) as error:
-                self._standing.notice(f"the tools could not be listed again: {reason_of(error)[0]}")
+                self._publisher.notice(f"the tools could not be listed again: {reason_of(error)[0]}")
 
     async def listen(self, client: ClientSession) -> None:
-        """In the stateless era changes come on a stream that is asked for; a stream that was lost may have missed some."""
+        """Listen for changes in the stateless era, on a stream to subscribe to. A lost stream may have missed some."""
         delay = 1.0
         while True:
             try:
@@ -155,6 +241,6 @@ class Lists:
 
 
 def announces(client: ClientSession) -> bool:
-    """Whether a server says when its tools have changed."""
+    """Whether a server announces changes of its tools."""
     declared = client.server_capabilities
     return declared is not None and declared.tools is not None and bool(declared.tools.list_changed)

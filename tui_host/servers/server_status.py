@@ -1,4 +1,4 @@
-"""How a server stands: what is known of it, as a person is told. Every change is announced; no secret is in what is told."""
+"""Publishes the status of a server: every change is announced, and secrets are redacted."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ STDERR_LINES = 20
 NOTICES = 30
 
 
-class Standing:
-    """What is known of one server, from one connection's start to its end.
+class StatusPublisher:
+    """The current status of a server, during a connection.
 
     Args:
-        status: To begin with.
-        redact: Takes secrets out of a text.
+        status: The initial status.
+        redact: Removes secrets from a text.
         changed: Called after each change.
 
     Attributes:
-        status: As the server has said it.
+        status: The status, not yet redacted.
+        shown: Cached `redact`.
     """
 
     def __init__(self, status: ServerStatus, redact: Callable[[str], str], changed: Callable[[], None]) -> None:
@@ -34,27 +35,27 @@ class Standing:
 
     @property
     def state(self) -> State:
-        """Where the connection stands."""
+        """The current state."""
         return self.status.state
 
-    def know(self, status: ServerStatus) -> None:
-        """More is known."""
+    def update(self, status: ServerStatus) -> None:
+        """Replace the status."""
         self.status = status
         self._changed()
 
     def publish(self, state: State, detail: str) -> None:
-        """The connection stands elsewhere, or something else is to be said of where it stands."""
+        """Set state and detail."""
         since = self.status.since_mono_ns if state == self.status.state else time.monotonic_ns()
-        self.know(replace(self.status, state=state, detail=detail, since_mono_ns=since))
+        self.update(replace(self.status, state=state, detail=detail, since_mono_ns=since))
 
     def notice(self, *sentences: str) -> None:
-        """What a person should know besides; each sentence is told once."""
+        """Add notices for the user; each sentence appears once."""
         if sentences:
-            told = dict.fromkeys((*self.status.notices, *sentences))
-            self.know(replace(self.status, notices=tuple(told)[-NOTICES:]))
+            notices = dict.fromkeys((*self.status.notices, *sentences))
+            self.update(replace(self.status, notices=tuple(notices)[-NOTICES:]))
 
-    def told(self, wire: Wire | None) -> ServerStatus:
-        """What is known now, counters and the last lines of standard error included; no secret is in it."""
+    def snapshot(self, wire: Wire | None) -> ServerStatus:
+        """Return the redacted status with counters and the last lines of standard error."""
         shown, status = self.shown, self.status
         status = replace(
             status,
@@ -78,20 +79,20 @@ class Standing:
 
 
 def _live_notices(wire: Wire, detail: str) -> list[str]:
-    """What is to be known of a wire now, save what the state's own line says already."""
+    """Return the notices about a wire's present state, except those repeated in the detail line."""
     counts, child = wire.repair.counts, wire.child
-    told: list[str] = []
+    notices: list[str] = []
     if child is not None and child.unread_since is not None:
-        told.append(f"it has not read its standard input for {time.monotonic() - child.unread_since:.0f} s")
+        notices.append(f"has not read its standard input for {time.monotonic() - child.unread_since:.0f} s")
     if child is not None and child.errors.unrecorded:
-        told.append(f"{child.errors.unrecorded:,} bytes of its standard error came too fast to be recorded")
+        notices.append(f"{child.errors.unrecorded:,} bytes of standard error came too fast to be recorded")
     failed = words_of_answer(wire.gate.last) if wire.gate is not None and wire.gate.last is not None else ""
     if failed and failed not in detail:
-        told.append(f"the last request failed: {failed}")
+        notices.append(f"the last request failed: {failed}")
     if counts.merged:
-        told.append(f"{counts.merged:,} notifications came too fast; only the newest of each kind was acted upon")
+        notices.append(f"{counts.merged:,} notifications came too fast; only the newest of each kind was used")
     if counts.refused or wire.refused:
-        told.append(f"{counts.refused + wire.refused:,} requests of the server were too many at once and were refused")
+        notices.append(f"{counts.refused + wire.refused:,} requests of the server were refused: too many at once")
     if counts.unexpected:
-        told.append(f"{counts.unexpected:,} answers came to nothing that was asked")
-    return told
+        notices.append(f"{counts.unexpected:,} answers matched no request")
+    return notices

@@ -1,4 +1,4 @@
-"""Keeps one server as it is wanted: connected or not. Imported late, with the SDK."""
+"""Keeps a server connected or disconnected, as wanted. Imported late, because the SDK comes along."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from tui_host.servers.pool_slot import Shared, Slot
 
 AGAIN_SECONDS = 60.0
-"""A session that is lost twice within this time is not made a third time by itself."""
+"""A session that is lost twice within this time is not renewed automatically again."""
 
 
 async def supervise_all(shared: Shared, slots: Sequence[Slot]) -> None:
-    """Own every connection of a pool until it is stopped; no server's fault gets out of here."""
+    """Own every connection of a pool until the pool stops; no server's fault escapes."""
     async with anyio.create_task_group() as group:
         for slot in slots:
             group.start_soon(_supervise, shared, slot)
@@ -39,13 +39,13 @@ async def _supervise(shared: Shared, slot: Slot) -> None:
         connection.early, slot.early = slot.early, None
         shared.changed()
         await connection.run()
-        slot.finished(connection.status)
+        slot.end(connection.status)
         if connection.is_session_lost and slot.is_wanted and time.monotonic() - lost_at > AGAIN_SECONDS:
             lost_at = time.monotonic()
-            slot.tell("the server had forgotten the session; a new one was made")
+            slot.set_notice("the server forgot the session; a new one was made")
             continue
-        if slot.is_again:
-            slot.is_again = False
+        if slot.is_restarting:
+            slot.is_restarting = False
             continue
         slot.is_wanted = False
         shared.changed()

@@ -1,7 +1,7 @@
-"""One call over a connection, of a tool or for a resource: exactly the decided arguments, a limit on silence, and every way it can fail as one error.
+"""A tool call or resource read: exactly the approved arguments, a limit on silence, and every failure as a `ServerError`.
 
-The SDK's own `call_tool` is not used: it validates the result against the tool's schema after the tool has run, throws it away
-if it does not fit, and a hostile schema freezes the process. Source: mcp-host.md, «structuredContent and outputSchema».
+The SDK's own `call_tool` is not used: it validates the result against the tool's output schema after the tool has run, discards a
+result that does not fit, and a hostile schema freezes the process.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
+from tui_host.capture.json.narrowing import is_object
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.servers.catalog import READ, Progress, ToolOutput
-from tui_host.servers.json_structure import is_object
-from tui_host.servers.outgoing_request import Flight, current_flight
+from tui_host.servers.outgoing_request import OutgoingRequest, current_request
 from tui_host.servers.server_faults import innermost, reason_of
 from tui_host.servers.tool_output import read_contents, read_output
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tui_host.servers.transports import Wire
 
 LONGEST_SECONDS = 600.0
-"""What progress can extend a call to."""
+"""Longest duration of a call that progress keeps alive."""
 Call: TypeAlias = mcp_types.CallToolRequest | mcp_types.ReadResourceRequest
 _ANSWER: TypeAdapter[mcp_types.CallToolResult | mcp_types.ReadResourceResult | mcp_types.InputRequiredResult] = (
     TypeAdapter(mcp_types.CallToolResult | mcp_types.ReadResourceResult | mcp_types.InputRequiredResult)
@@ -40,23 +40,23 @@ async def send_call(
     client: ClientSession,
     wire: Wire,
     request: Call,
-    flight: Flight,
+    outgoing: OutgoingRequest,
     *,
     seconds: float,
     on_progress: Callable[[Progress], None],
 ) -> ToolOutput:
-    """Send one call and wait for its result.
+    """Send a call and wait for its result.
 
     Args:
-        client: Connected.
-        wire: What it is connected over.
+        client: The connected client.
+        wire: The client's wire.
         request: The call.
-        flight: With the decided arguments.
-        seconds: How long the server may give no sign of life; progress is one, up to ten minutes in all. 0 is for ever.
-        on_progress: Told of each.
+        outgoing: Holds the approved arguments.
+        seconds: Longest silence of the server; progress counts as a sign of life, up to ten minutes in all. 0 for no limit.
+        on_progress: Called for each progress notification.
 
     Raises:
-        ServerError: With what happened; whether the tool may have run is said too.
+        ServerError: Says what happened, and whether the tool may have run.
     """
     started = anyio.current_time()
     silence = seconds or math.inf
@@ -67,15 +67,15 @@ async def send_call(
             scope.deadline = min(anyio.current_time() + silence, longest)
             on_progress(Progress(progress=progress, total=total, message=message or ""))
 
-        token = current_flight.set(flight)
+        token = current_request.set(outgoing)
         try:
             await client.send_request(request, _ANSWER, progress_callback=progressed)
         except (MCPError, TuiHostError, ValidationError, RuntimeError, ValueError, OSError, ExceptionGroup) as error:
-            raise _lost(error, wire, flight) from error
+            raise _lost(error, wire, outgoing) from error
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise _lost(error, wire, flight) from error
+            raise _lost(error, wire, outgoing) from error
         finally:
-            current_flight.reset(token)
+            current_request.reset(token)
     if scope.cancelled_caught:
         waited = anyio.current_time() - started
         raise ServerError(
@@ -83,61 +83,61 @@ async def send_call(
             wire.server,
             f"raise timeout of servers.{wire.server}",
         )
-    return _output(flight, wire)
+    return _output(outgoing, wire)
 
 
 def call_request(tool: str, arguments_json: bytes) -> Call:
-    """The request of a call out of its decided bytes; `READ` asks for a resource.
+    """Build the request from its approved bytes; `READ` reads a resource.
 
     Raises:
-        ServerError: They are not an object, or name no resource.
+        ServerError: The bytes are not an object, or name no resource.
     """
     arguments: JSON = json.loads(arguments_json)
     if not is_object(arguments):
-        raise ServerError("the arguments of a call are an object", sent=False)
+        raise ServerError("the arguments of a call must be an object", sent=False)
     if tool != READ:
         return mcp_types.CallToolRequest(params=mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
     uri = arguments.get("uri")
     if not isinstance(uri, str) or not uri:
-        raise ServerError("a resource is read by its uri, which is a text", sent=False)
+        raise ServerError("reading a resource needs its uri, as text", sent=False)
     return mcp_types.ReadResourceRequest(params=mcp_types.ReadResourceRequestParams(uri=uri))
 
 
-def _output(flight: Flight, wire: Wire) -> ToolOutput:
-    if flight.result is None:
+def _output(outgoing: OutgoingRequest, wire: Wire) -> ToolOutput:
+    if outgoing.result is None:
         raise ServerError("the answer was lost; the tool may have run", wire.server)
-    kind = flight.result.get("resultType", "complete")
+    kind = outgoing.result.get("resultType", "complete")
     if kind == "input_required":
         raise ServerError("the server asks for more input, which is not supported yet", wire.server)
-    output = (read_contents if flight.tool == READ else read_output)(flight.result, flight.warning)
+    output = (read_contents if outgoing.tool == READ else read_output)(outgoing.result, outgoing.warning)
     if kind != "complete":
-        raise ServerError(f"the result is of a kind that is not known: {kind!r}"[:200], wire.server)
+        raise ServerError(f"the result has an unknown type: {kind!r}"[:200], wire.server)
     return output
 
 
 def _is_lost(fault: BaseException) -> bool:
-    """Whether it stands for an answer that never came whole: made by the SDK, or by our gate, in its place."""
+    """Whether an error stands for an incomplete answer, and was made by the SDK or by our gate."""
     if not isinstance(fault, MCPError) or fault.code != mcp_types.CONNECTION_CLOSED:
         return False
     data: object = fault.error.data
     return fault.error.message.startswith("SSE stream ") or (is_object(data) and data.get("tui-host") == "fault")
 
 
-def _lost(error: BaseException, wire: Wire, flight: Flight) -> ServerError:
-    """Why there is no result. The model is told of it: no line of the server's standard error, and no secret it may repeat."""
+def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
+    """Explain why there is no result. The model reads the text, so no line of standard error and no secret may appear."""
     fault = innermost(error)
-    if flight.refusal:
-        return ServerError(flight.refusal, wire.server, sent=False)
+    if outgoing.refusal:
+        return ServerError(outgoing.refusal, wire.server, sent=False)
     if wire.is_left:
         return ServerError(
-            "the server was disconnected during the call; the tool may have run", wire.server, sent=flight.is_sent
+            "the server was disconnected during the call; the tool may have run", wire.server, sent=outgoing.is_sent
         )
     if wire.cause:
         words = f"the server {wire.cause} during the call; the tool may have run"
-        return ServerError(words, wire.server, "reconnect it", sent=flight.is_sent)
-    what, remedy = reason_of(fault, answer=flight.answer)
-    if not flight.is_sent:
+        return ServerError(words, wire.server, "reconnect it", sent=outgoing.is_sent)
+    what, remedy = reason_of(fault, answer=outgoing.answer)
+    if not outgoing.is_sent:
         what = f"{what}; nothing was sent"
     elif _is_lost(fault):
         what = f"the answer was lost: {what.rstrip('.')}; the tool may have run"
-    return ServerError(wire.recorder.redactor.text(what), wire.server, remedy, sent=flight.is_sent)
+    return ServerError(wire.recorder.redactor.text(what), wire.server, remedy, sent=outgoing.is_sent)

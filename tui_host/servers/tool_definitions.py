@@ -1,6 +1,6 @@
-"""Tool definitions read one by one from what a server lists, each with its fingerprint; what is broken says why.
+"""Reads tool definitions singly, computes fingerprints, and explains broken definitions.
 
-Source: MCP 2025-11-25 and 2026-07-28, Server features, Tools; threats.md, APR-05 and APR-07.
+Source: MCP 2025-11-25 and 2026-07-28, Server features, Tools.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from tui_host.capture.json.narrowing import as_json, is_object
 from tui_host.errors import JSON
 from tui_host.servers.catalog import READ, Resource, Tool
-from tui_host.servers.json_structure import as_json, is_object
 
 NEEDS_TASKS = "it runs only as a task, which is not supported yet"
 MOST_RESOURCES = 200
-"""Resources, and templates, of one server that are kept by name; all can be read."""
+"""Most resources and templates of one server to keep by name; all of them can be read."""
 LONGEST_URI, LONGEST_WORDS = 2_000, 400
 _DEFINING = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
@@ -29,16 +29,16 @@ def read_tools(
     problem_of: Callable[[object], str | None],
     kept: frozenset[str] | None = None,
 ) -> tuple[Tool, ...]:
-    """Every tool of a listing, in its order, broken ones too.
+    """Read every tool of a listing, in order, including broken ones.
 
     Args:
-        listed: As they came.
+        listed: The tools as received.
         server: The server's configured name.
-        identity: Its command or URL; a fingerprint holds for it alone.
-        problem_of: Why the SDK refuses a definition, None if it does not.
-        kept: Names that the SDK kept, None if it was not asked.
+        identity: The server's command or URL, part of the fingerprint.
+        problem_of: Says why the SDK refuses a definition, None if it does not.
+        kept: Names that the SDK kept, None if unknown.
     """
-    found: list[Tool] = []
+    tools: list[Tool] = []
     names: set[str] = set()
     for definition in listed:
         tool = _read(definition, server, identity)
@@ -48,22 +48,22 @@ def read_tools(
         if problem is None and kept is not None and tool.name not in kept:
             problem = "its schema asks for headers that are not allowed (x-mcp-header)"
         names.add(tool.name)
-        found.append(replace(tool, problem=problem))
-    return tuple(found)
+        tools.append(replace(tool, problem=problem))
+    return tuple(tools)
 
 
 def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tuple[Resource, ...]:
-    """The resources of a listing, the first so many of them; what has no URI is none.
+    """Read at most `MOST_RESOURCES` resources of a listing, skipping entries without a URI.
 
     Args:
-        listed: As they came.
-        is_template: They are templates.
+        listed: The resources as received.
+        is_template: The list holds templates.
     """
-    found: list[Resource] = []
+    resources: list[Resource] = []
     for value in map(as_json, listed[:MOST_RESOURCES]):
         uri = _text(value.get("uriTemplate" if is_template else "uri")) if isinstance(value, Mapping) else ""
         if isinstance(value, Mapping) and uri and len(uri) <= LONGEST_URI:
-            found.append(
+            resources.append(
                 Resource(
                     uri=uri,
                     name=(_text(value.get("title")) or _text(value.get("name")))[:LONGEST_WORDS],
@@ -72,13 +72,13 @@ def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tu
                     is_template=is_template,
                 )
             )
-    return tuple(found)
+    return tuple(resources)
 
 
 def reader(server: str, identity: str, resources: tuple[Resource, ...]) -> Tool:
-    """What reads a server's resources, in the form of a tool: it is asked for, decided and recorded as a call of one is.
+    """Return the pseudo-tool that reads a server's resources; it is offered, approved and recorded like a tool call.
 
-    Its fingerprint holds for the server, whatever that lists.
+    Its fingerprint depends on the server alone, not on the listed resources.
     """
     schema: JSON = {
         "type": "object",
@@ -91,11 +91,11 @@ def reader(server: str, identity: str, resources: tuple[Resource, ...]) -> Tool:
 
 
 def changes(before: Sequence[Tool], after: Sequence[Tool]) -> tuple[str, ...]:
-    """What is different between two listings, a sentence for each tool."""
+    """Describe the differences between two listings, a sentence per tool."""
     old = {tool.name: tool for tool in before}
     new = {tool.name: tool for tool in after}
-    told = [f"{name} is new" for name in new if name not in old]
-    told += [f"{name} is gone" for name in old if name not in new]
+    sentences = [f"{name} is new" for name in new if name not in old]
+    sentences += [f"{name} is gone" for name in old if name not in new]
     for name, tool in new.items():
         was = old.get(name)
         if was is None or (was.fingerprint, was.problem) == (tool.fingerprint, tool.problem):
@@ -111,12 +111,12 @@ def changes(before: Sequence[Tool], after: Sequence[Tool]) -> tuple[str, ...]:
             )
             if differs
         ]
-        told.append(f"{name} changed: {', '.join(parts) or 'whether it can be used'}")
-    return tuple(told)
+        sentences.append(f"{name} changed: {', '.join(parts) or 'whether it can be used'}")
+    return tuple(sentences)
 
 
 def fingerprint(definition: Mapping[str, JSON], identity: str) -> str:
-    """SHA-256 (hex) over what a person approves: the definition and where it runs."""
+    """Return the SHA-256 (hex) of what a user approves: the definition and where it runs."""
     value = {key: definition.get(key) for key in _DEFINING}
     return hashlib.sha256(_spelled({**value, "where": identity}).encode()).hexdigest()
 
@@ -143,9 +143,9 @@ def _read(definition: object, server: str, identity: str) -> Tool:
 
 def _problem(name: str, definition: Mapping[str, JSON]) -> str | None:
     if not name:
-        return "malformed: it has no name"
+        return "malformed: no name"
     if name == READ:
-        return "its name is that of a request of the protocol, which it could be taken for"
+        return "its name is reserved: it is a method of the protocol"
     if len(name) > 256:
         return "its name has more than 256 characters"
     execution = definition.get("execution")
@@ -159,5 +159,5 @@ def _text(value: JSON) -> str:
 
 
 def _spelled(value: JSON) -> str:
-    """One spelling for equal values; ASCII, so that nothing in it can fail to be encoded."""
+    """Serialise equal values equally; ASCII, so encoding never fails."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))

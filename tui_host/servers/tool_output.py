@@ -1,4 +1,4 @@
-"""A tool's result, or a resource, out of what came, whatever its shape: nothing of it is thrown away.
+"""Reads tool results and resources of any shape without losing content.
 
 Source: MCP 2025-11-25 and 2026-07-28, Server features, Tools, Tool result; Resources, Reading Resources.
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from tui_host.capture.json.narrowing import as_json, is_array, is_object
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Content, ToolOutput
-from tui_host.servers.json_structure import as_json, is_array, is_object
 
 _WORDS = 500
 
 
 def read_output(result: Mapping[str, object], warning: str = "") -> ToolOutput:
-    """The output of a call.
+    """Read the output of a call.
 
     Args:
         result: The `CallToolResult` as received.
@@ -29,13 +29,13 @@ def read_output(result: Mapping[str, object], warning: str = "") -> ToolOutput:
     content: list[Content] = []
     if is_array(blocks):
         for block in blocks:
-            found = _read_block(block)
-            if found is None:
-                warnings.append("a part of the result is malformed; it is given as JSON")
-                found = Content(kind="text", text=_spelled(as_json(block)))
-            content.append(found)
+            read_block = _read_block(block)
+            if read_block is None:
+                warnings.append("part of the result is malformed and shown as JSON")
+                read_block = Content(kind="text", text=_spelled(as_json(block)))
+            content.append(read_block)
     elif structured is None:
-        warnings.append("the result is malformed: it has no content; it is given as JSON")
+        warnings.append("the result is malformed: it has no content, and is shown as JSON")
         content.append(Content(kind="text", text=_spelled(raw)))
     if not content and structured is not None:
         content.append(Content(kind="text", text=_spelled(structured)))
@@ -49,7 +49,7 @@ def read_output(result: Mapping[str, object], warning: str = "") -> ToolOutput:
 
 
 def read_contents(result: Mapping[str, object], warning: str = "") -> ToolOutput:
-    """What a resource holds.
+    """Read the contents of a resource.
 
     Args:
         result: The `ReadResourceResult` as received.
@@ -57,12 +57,16 @@ def read_contents(result: Mapping[str, object], warning: str = "") -> ToolOutput
     """
     raw = as_json(result)
     contents = result.get("contents")
-    found = [_read_resource(each) for each in contents] if is_array(contents) else [None]
+    blocks = [_read_resource(content_item) for content_item in contents] if is_array(contents) else [None]
     warnings = [warning] if warning else []
-    if None in found:
-        warnings.append("what the resource holds is malformed; it is given as JSON")
+    if None in blocks:
+        warnings.append("the resource's contents are malformed and shown as JSON")
         return ToolOutput(content=(Content(kind="text", text=_spelled(raw)),), raw=raw, warning="; ".join(warnings))
-    return ToolOutput(content=tuple(each for each in found if each is not None), raw=raw, warning="; ".join(warnings))
+    return ToolOutput(
+        content=tuple(content_item for content_item in blocks if content_item is not None),
+        raw=raw,
+        warning="; ".join(warnings),
+    )
 
 
 def _read_block(block: object) -> Content | None:

@@ -1,6 +1,6 @@
-"""The transport over pipes, and what both transports are made of: capture below, the repair step between, bounds on everything.
+"""The stdio transport, and the parts shared by both transports: capture below, repair in between, limits everywhere.
 
-Each is an async context manager that yields the SDK's stream pair. `Wire` is what the owner of a connection sees of it.
+Each transport is an async context manager that yields the SDK's stream pair. The owner of a connection sees a `Wire`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
 from tui_host.guard.child_process import Command, Process, ending
 from tui_host.guard.guard_client import Guard
-from tui_host.servers.outgoing_request import current_flight, frame_bytes
+from tui_host.servers.outgoing_request import current_request, frame_bytes
 from tui_host.servers.repair import Inbox, Repair
 
 if TYPE_CHECKING:
@@ -36,22 +36,22 @@ _REPLIES_WAITING = 64
 
 @dataclass(slots=True, kw_only=True)
 class Wire:
-    """One connection's wire as its owner sees it.
+    """A connection's wire, as seen by its owner.
 
     Attributes:
         server: The server's configured name.
         connection: The connection's id in the capture.
-        recorder: Keeps what moves.
-        guard: Learns of every process.
-        repair: What its messages pass.
-        changed: Called when something visible changed.
-        lost: Called once when the wire has come to its end, whoever ended it.
+        recorder: Records the traffic.
+        guard: Is told every process.
+        repair: The repair step.
+        changed: Called after a visible change.
+        lost: Called once, at the end of the wire.
         tap: The tap on the pipes, None for a remote server.
-        child: The server's process, or the program that serves it over HTTP; None for a remote one.
+        child: The server's process, or the program that serves over HTTP; None for a remote server.
         gate: The HTTP client's gate, None on stdio.
-        cause: Why it ended, empty while it has not.
-        is_left: It ends because we leave.
-        refused: Answers to the server's own requests that found no room.
+        cause: Why the wire ended, empty while connected.
+        is_left: The wire ends because we disconnect.
+        refused: Number of the server's requests refused for lack of room.
     """
 
     server: str
@@ -69,7 +69,7 @@ class Wire:
     refused: int = 0
 
     def end(self, cause: str) -> None:
-        """The wire has ended; the first cause is the one that counts."""
+        """End the wire; only the first cause counts."""
         if not self.cause:
             self.cause = cause
             self.lost()
@@ -77,41 +77,41 @@ class Wire:
 
 
 Sink: TypeAlias = Callable[[SessionMessage, bytes, Mapping[str, JSON]], Awaitable[None]]
-"""Writes a message: as the SDK made it, as bytes, and as what these bytes say."""
+"""Writes a message, given as SDK object, as bytes, and as JSON value."""
 
 
 @dataclass(slots=True)
 class WriteStream:
-    """The stream that the SDK writes to: `send` runs in the caller's context, where the call and its place are known."""
+    """The stream for the SDK's messages. `send` runs in the caller's context, which knows the call and its place."""
 
     wire: Wire
     sink: Sink
     is_open: bool = True
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Compare what is about to be sent with what was decided, and send it.
+        """Check a message against the approved call, and send it.
 
         Raises:
-            ServerError: It differs; nothing was sent.
-            anyio.ClosedResourceError: The connection is over.
+            ServerError: The message differs; nothing was sent.
+            anyio.ClosedResourceError: The connection has ended.
         """
         if not self.is_open or self.wire.cause:
             raise anyio.ClosedResourceError
-        flight = current_flight.get()
+        outgoing = current_request.get()
         try:
             frame: dict[str, JSON] = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-            data = frame_bytes(frame, flight)
+            data = frame_bytes(frame, outgoing)
         except ServerError as error:
-            if flight is not None:
-                flight.refusal = error.what
+            if outgoing is not None:
+                outgoing.refusal = error.what
             raise
         except ValueError as error:
-            raise ServerError(f"this cannot be written as JSON: {error}") from error
-        self.wire.repair.sending(item.message, flight)
+            raise ServerError(f"the message cannot be written as JSON: {error}") from error
+        self.wire.repair.sending(item.message, outgoing)
         await self.sink(item, data, frame)
 
     async def aclose(self) -> None:
-        """Let nothing more be sent."""
+        """Refuse further messages."""
         self.is_open = False
 
     async def __aenter__(self) -> Self:
@@ -128,7 +128,7 @@ class WriteStream:
 
 @dataclass(slots=True)
 class Bridge:
-    """The SDK's side of a wire: messages pass the repair step and wait in the inbox, where the SDK reads them."""
+    """The SDK's side of a wire: messages pass the repair step and wait in the inbox."""
 
     wire: Wire
     write: WriteStream
@@ -137,13 +137,13 @@ class Bridge:
     answers: MemoryObjectReceiveStream[JSONRPCMessage] = field(repr=False)
 
     def take(self, line: bytes, frame: Frame) -> None:
-        """A line came that is a message, or should be one."""
+        """Receive a line, which should be a message."""
         message = self.wire.repair.read(line, frame.value)
         if message is not None:
             self.received(message)
 
     def received(self, message: JSONRPCMessage) -> None:
-        """A message came."""
+        """Receive a message."""
         onward, reply = self.wire.repair.received(message)
         if onward is not None:
             self.read.put(onward)
@@ -155,7 +155,7 @@ class Bridge:
 
     @property
     def is_full(self) -> bool:
-        """No more should come for now."""
+        """Whether reading should pause."""
         return self.read.is_full
 
     async def has_room(self) -> None:
@@ -163,7 +163,7 @@ class Bridge:
         await self.read.has_room()
 
     async def answer(self) -> None:
-        """Send our own answers, one after the other."""
+        """Send our own answers, one at a time."""
         async for message in self.answers:
             try:
                 await self.write.send(SessionMessage(message))
@@ -171,14 +171,14 @@ class Bridge:
                 return
 
     def over(self, cause: str) -> None:
-        """Nothing more will come; it is the end of the connection for everybody who waits for an answer."""
+        """End the connection for everyone waiting for an answer."""
         self.wire.end(cause)
         self.read.close()
 
 
 @asynccontextmanager
 async def bridged(wire: Wire, sink: Sink) -> AsyncGenerator[Bridge]:
-    """The SDK's side of a wire, while the block feeds it; `sink` sends what the SDK has written."""
+    """Provide the SDK's side of a wire, which the block feeds; `sink` sends the SDK's messages."""
     to_answer, answers = anyio.create_memory_object_stream[JSONRPCMessage](_REPLIES_WAITING)
     bridge = Bridge(wire, WriteStream(wire, sink), Inbox(wire.repair.counts), to_answer, answers)
     try:
@@ -196,7 +196,7 @@ async def bridged(wire: Wire, sink: Sink) -> AsyncGenerator[Bridge]:
 async def running(
     command: Command, wire: Wire, tap: LineTap, early: Process | None = None
 ) -> AsyncGenerator[StdioChild]:
-    """A process from start to end; leaving takes at most 5 seconds and leaves nobody of its group."""
+    """Run a process for the duration of the block; leaving takes at most 5 seconds and ends its whole group."""
     process = early or Process.start(command)
     wire.guard.add(process.pid)
     child = wire.child = StdioChild(process, tap, wire.changed)
@@ -218,15 +218,15 @@ async def running(
 async def stdio_transport(
     command: Command, wire: Wire, early: Process | None = None
 ) -> AsyncGenerator[TransportStreams]:
-    """A server started here, on its pipes.
+    """Start a server and connect to its pipes.
 
     Args:
-        command: What to start.
-        wire: What is told of it.
-        early: Its process, where that runs already.
+        command: The program to start.
+        wire: Receives the state of the connection.
+        early: The server's process, if already running.
 
     Raises:
-        ServerError: It cannot be started.
+            ServerError: The program cannot be started.
     """
     tap = wire.tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.connection)
     async with running(command, wire, tap, early) as child:
@@ -249,7 +249,7 @@ async def _until_over(child: StdioChild, bridge: Bridge) -> None:
 
 
 async def cause_of_end(child: StdioChild) -> str:
-    """Why the output ended: mostly its process has too, a moment later."""
+    """Say why the output ended; usually the process ends a moment later."""
     await child.process.wait(1.0)
     code = child.process.exit_code
     return "closed its standard output" if code is None else ending(code)

@@ -1,1 +1,1 @@
-"""What is configured: read once, whole, before anything is drawn; saved atomically; secrets resolved at use."""
+"""The configuration: reading, saving, secrets, and the files of other hosts."""

@@ -1,7 +1,7 @@
-"""Which names are those of credentials, whoever thought of the name: of headers, of query keys and settings, of variables.
+"""Recognises names of credentials: headers, query keys and settings, environment variables.
 
-The rules differ by what a mistake costs. What is taken out of a record is not there any more, so that a name has to be one by its words; of
-a variable the value is looked into as well; and of what is only hidden on a screen nothing is lost.
+The strictness follows the cost of a mistake. A value removed from a record is gone, so its name must consist of telling words. A
+variable's value is examined too. A value only hidden on a screen is not lost, so a rough match is enough.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from urllib.parse import unquote_plus
 
 SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
 REDIRECT_KEYS = frozenset(("code", "state"))
-"""Query keys that are a login's in a redirect, and anything elsewhere."""
+"""Query keys that belong to a login in a redirect, but may mean anything elsewhere."""
 _SESSION_IDS = frozenset(("sessionid", "session_id"))
 SESSION_KEYS = _SESSION_IDS | {"session"}
-"""Query keys that name somebody's session, as the header does. Source: MCP 2024-11-05, Transports, HTTP with SSE."""
+"""Query keys with a session id, like the header. Source: MCP 2024-11-05, Transports, HTTP with SSE."""
 LONG_KEYS = frozenset(("code", "code_verifier", "device_code", "ticket", "login_ticket")) | _SESSION_IDS
-"""Query keys that are a login's, or, as functions in Azure have it, the caller's key, where what stands behind them is long."""
+"""Query keys that hold a login or, in Azure Functions, the caller's key, if the value is long."""
 ONE_TIME_KEYS = frozenset(("otp", "totp"))
-"""Query keys that are a login's, however short."""
+"""Query keys that hold a login at any length."""
 PROTOCOLS = "sec-websocket-protocol"
-"""The one header that a web page can set of a WebSocket: credentials stand in it as names of protocols."""
+"""The only WebSocket header that a web page can set: credentials appear as protocol names."""
 _LONGEST = 100
-"""Characters that such a name may have."""
+"""Longest name, in characters."""
 
 _WORD = re.compile(r"[a-z0-9]+")
 _DOT = re.compile(r"\.")
@@ -38,7 +38,7 @@ _CREDENTIALS = re.compile(
     r"(?:.*-)?(?:(?:api|access|account|auth|bearer|client|refresh|secret|security|subscription)-?(?:key|token)"
     r"|secret|passw(?:or)?d|passphrase|jwt)s-?\d*"
 )
-"""In the plural a key or a token is one where a word says so: others are counted, or sorted by."""
+"""In the plural, a key or token counts only with a telling word: others are numbers or sort keys."""
 _SOMEBODYS = re.compile(
     r"(?:.*-)?(?:(?:api|access|secret|account|subscription|private)-?key|(?:access|refresh|auth|bearer|api|security)-?token"
     r"|secret|passw(?:or)?d|passphrase|pwd|pw|creds?|credentials?)"
@@ -48,11 +48,11 @@ _ONE_TIME = re.compile(r"[th]?otp|passcode|dpop")
 _OPAQUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.~+/-]{16,}=*", re.ASCII)
 _CHANGE = re.compile(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)")
 _CHANGES = 4
-"""So often letters and digits take turns in what stands for bytes in hex, and hardly where words, dates and versions are joined."""
+"""Changes between letters and digits typical of hex, and rare in joined words, dates and versions."""
 _PIECE = re.compile(r"[A-Za-z0-9]{16,}")
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _RUN_LENGTH = 2.5
-"""Characters that a word in a path has on average, in 99 of 100 paths; what stands for bytes by chance has fewer, in 98 of 100."""
+"""Least average word length in 99 of 100 paths; 98 of 100 random keys have less."""
 _SEVERAL = re.compile(r"\w*(?:keys|tokens)")
 _ONE_OF_SEVERAL = re.compile(r"(?<![\w.~+/-])(?=[^\d\s,;]{0,200}\d)(?=[^A-Za-z\s,;]{0,200}[A-Za-z])[\w.~+/-]{16,}=*")
 _VARIABLE = re.compile(
@@ -60,7 +60,7 @@ _VARIABLE = re.compile(
     re.IGNORECASE,
 )
 _PART = re.compile(r'(?:([\w.-]+)=(?!=*(?:[\s,;&]|$)))?(?:"([^"]*)"|([^\s,;&"]+))')
-"""A parameter, or a word: one may end with `=`."""
+"""A parameter, or a word, which may end with `=`."""
 _SOUND = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|bearer", re.IGNORECASE)
 _SCHEMED = re.compile(r"(?:bearer[ \t]+(?=\S*\d|\S{16})|(basic)[ \t]+)([\w.~+/:-]{8,}=*)\s*", re.IGNORECASE)
 _SESSION = re.compile(r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?")
@@ -75,87 +75,87 @@ _NO_CREDENTIAL = re.compile(
 
 @lru_cache(1024)
 def is_credential_header(name: str) -> bool:
-    """Whether what stands in a header of this name is a credential, or names a session of somebody's."""
+    """Whether a header of this name holds a credential or a session id."""
     return _is_credential(name) or any(map(_SESSION.fullmatch, _words(name)))
 
 
 def is_credential_value(value: str) -> bool:
-    """Whether a header's value is a credential by the scheme before it, whatever the header is called: some gateways take the key in one of their own."""
-    found = _SCHEMED.fullmatch(value) if value[:1] in {"B", "b"} else None
-    if found is None or not found[1] or is_by_chance(found[2]):
-        return found is not None
+    """Whether a header's value is a credential by its scheme, whatever the header's name: some gateways use a header of their own."""
+    match = _SCHEMED.fullmatch(value) if value[:1] in {"B", "b"} else None
+    if match is None or not match[1] or is_by_chance(match[2]):
+        return match is not None
     try:
-        return b":" in base64.b64decode(found[2], validate=True)
+        return b":" in base64.b64decode(match[2], validate=True)
     except ValueError:
         return False
 
 
 @lru_cache(1024)
 def is_credential_key(name: str) -> bool:
-    """Whether what stands behind a query key or a setting of this name is a credential."""
+    """Whether a query key or setting of this name holds a credential."""
     return _is_credential(name)
 
 
 def is_credential_by_value(name: str, value: str) -> bool:
-    """Whether a header or query key holds a credential that may be a word as well by its name, as `X-Access` or `k`: its value tells."""
+    """Whether a header or query key with an ambiguous name, such as `X-Access` or `k`, holds a credential by its value."""
     return _last_word(_DOUBTFUL, name) and is_by_chance(value)
 
 
 def is_one_time(name: str, value: str) -> bool:
-    """Whether a header holds what is typed or signed once, and not a word that asks for it."""
+    """Whether a header holds a one-time code or signature, not a word asking for one."""
     return _last_word(_ONE_TIME, name) and not any(map(str.isspace, value)) and any(map(str.isdigit, value))
 
 
 @lru_cache(1024)
 def is_somebodys_key(name: str) -> bool:
-    """Whether a name says to what it is the key, or that it is a password, whatever stands before that."""
+    """Whether a name says what the key is for, or names a password, after any prefix."""
     return _SOMEBODYS.fullmatch("-".join(_words(name))) is not None and is_credential_key(name)
 
 
 def is_by_chance(value: str) -> bool:
-    """Whether a value looks as keys do that nobody thought of: no words, no date and no version."""
+    """Whether a value looks random, unlike words, dates and versions."""
     if not _OPAQUE.fullmatch(value):
         return False
     return len(_CHANGE.findall(value)) >= _CHANGES or not all(map(is_of_words, _PIECE.findall(value)))
 
 
 def is_of_words(text: str) -> bool:
-    """Whether what letters and digits a text has are words and numbers."""
+    """Whether a text's letters and digits form words and numbers."""
     words = _RUN.findall(text)
     return len("".join(words)) >= _RUN_LENGTH * len(words)
 
 
 def is_credential_variable(name: str) -> bool:
-    """Whether what a variable of this name has is a credential, if it looks like one: there words stand together, or in the plural."""
+    """Whether an environment variable of this name holds a credential; words may be joined, or in the plural."""
     return _VARIABLE.search(name) is not None or is_credential_key(name)
 
 
 def sounds_like_credential(name: str) -> bool:
-    """Whether what stands behind this name is better not shown, though it may be none."""
+    """Whether a value of this name is better hidden on a screen, though it may be harmless."""
     return _SOUND.search(name) is not None or is_credential_key(name)
 
 
 @lru_cache(1024)
 def is_lasting(name: str) -> bool:
-    """Whether a credential header or key of this name holds a secret of its owner's, and not a session's changing mark."""
+    """Whether a credential of this name is a lasting secret, not a changing session id."""
     return not any(map(_SESSION.fullmatch, _words(name)))
 
 
 def several_in(name: str, value: str) -> Iterator[re.Match[str]]:
-    """What looks like credentials in a header that is called like several, which may as well be counted there, or be words."""
+    """Find likely credentials in a header named for several keys or tokens, which may also hold counts or words."""
     words = _words(name)
     if words and _SEVERAL.fullmatch(words[-1]) and not _NO_CREDENTIAL.fullmatch("-".join(words)):
         yield from _ONE_OF_SEVERAL.finditer(value)
 
 
 def credential_in(value: str) -> str:
-    """A header's value without the scheme before it."""
+    """Return a header's value without its scheme."""
     scheme, space, rest = value.partition(" ")
     return rest if space and scheme.lower() in SCHEMES else value
 
 
 def parts_of_credential(value: str) -> Iterator[str]:
-    """What a header's value has of credentials beside all of it, as in `Token token="X"`, `MyScheme X` or `Key id:X`."""
+    """Yield the credentials inside a header's value, as in `Token token="X"`, `MyScheme X` or `Key id:X`."""
     before, _, _ = value.strip().partition(" ")
     has_names = False
     if "⟨secret:" in value:
@@ -180,16 +180,18 @@ def parts_of_credential(value: str) -> Iterator[str]:
 
 
 def credentials_in_protocols(value: str) -> Iterator[tuple[str, str]]:
-    """Names and values of what stands among a WebSocket's protocols, as `api-key.VALUE`, or as `token, VALUE`."""
+    """Yield names and values of credentials among WebSocket protocols, as in `api-key.VALUE` or `token, VALUE`."""
     before = ""
-    for each in map(str.strip, value.split(",")):
-        named = (dot.start() for dot in _DOT.finditer(each, 0, _LONGEST) if is_credential_key(each[: dot.start()]))
+    for protocol in map(str.strip, value.split(",")):
+        named = (
+            dot.start() for dot in _DOT.finditer(protocol, 0, _LONGEST) if is_credential_key(protocol[: dot.start()])
+        )
         at = next(named, None)
-        if at is not None and each[at + 1 :]:
-            yield each[:at], each[at + 1 :]
-        elif before.lower() in SCHEMES and each:
-            yield before, each
-        before = each
+        if at is not None and protocol[at + 1 :]:
+            yield protocol[:at], protocol[at + 1 :]
+        elif before.lower() in SCHEMES and protocol:
+            yield before, protocol
+        before = protocol
 
 
 def _is_credential(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where credentials stand by their place: in URLs, in the words of a command, in the variables of an environment."""
+"""Finds credentials by position: in URLs, in a command's arguments, in environment variables."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tui_host.settings.credential_names import (
 )
 
 TELLING_FROM = 20
-"""Characters from which a word without a digit is no common one: what hosts send where no key is wanted is a short word that texts have too."""
+"""Length from which a word without digits is no common word: hosts send short common words where no key is needed."""
 
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
 _PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=(?![;?][^=&;#?>]+=)([^&#]+?)(?=[&#]|>\s*(?:[;,]|$)|[;?][^=&;#?>]+=|$)")
-"""Its value may have any of these characters, but where another one begins with them, or a link that stands in brackets ends."""
+"""The value may contain the separators, except before another parameter, or at the end of a bracketed link."""
 _PIECE = re.compile(r"[^?&#;=\s<>\"']+")
 _ENCODED = re.compile(r"%(?:25)*(?:3[dD]|40)")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _LAYERS = 3
-"""So often a URL may stand in another, or be encoded."""
+"""Most levels of URLs inside URLs, or of encoding."""
 _ASSIGNED = re.compile(r"\s*-{0,2}([\w.-]+)\s*[=:]\s*(\S.*)", re.DOTALL)
 _NESTED = 8
-"""So often what is assigned may be an assignment itself."""
+"""Most levels of assignments inside assignments."""
 _QUOTED = r"'(?:[^'\\]|\\.){0,120}'|\"(?:[^\"]|\"\"){0,120}\"|\{(?:[^}]|\}\}){0,120}\}"
 _IN_LIST = re.compile(rf"(?:^|;)\s*([\w.-]+(?: +[\w.-]+)*)\s*=\s*((?:{_QUOTED})(?=\s*(?:;|$))|[^;]+)")
 """As in `Server=tcp:a.example;Password=b`, or `PWD={a;b}`."""
@@ -45,27 +45,27 @@ _PLAIN = re.compile(r"[\w.@+-]+")
 _OPAQUE = re.compile(r"[\w.~+/=-]+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _USER = re.compile(r"(?:.*[^a-z])?user|u", re.IGNORECASE)
-"""What is so named may be one's name with the password behind it."""
+"""Names whose value may be a user name followed by a password."""
 _IN_JSON = re.compile(r"""(["'])([\w.-]+)\1\s*:\s*(?:"((?:[^"\\]|\\.)+)"|'((?:[^'\\]|\\.)+)')""")
-"""Or what a shell has made of it, or another language."""
+"""JSON members, also as rewritten by a shell or another language."""
 _ELSEWHERE = re.compile(
     r".*[^a-z](?:file|path|dir|folder|name|env|var|header|prefix|store|sock|socket|ring|helper|command|cmd)s?",
     re.IGNORECASE,
 )
-"""Of what is so named the value tells where a credential is, or what it is called."""
+"""Names whose value says where a credential is, or what it is called."""
 _REFERENCE = re.compile(r"(?:\$(?:[A-Z_][A-Z0-9_]*|\{[^{}]*\}|\([^()]*\)))+")
 _PATH = re.compile(
     r"(?:(?:\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ ()+,-]+){2,}|(?:\.{0,2}|[A-Za-z]:)[/\\][\w@ -]*\.\w+|~[\w.-]*(?:/[\w.@ ()+,-]+)+)/?"
 )
-"""What begins with a slash may be a key, or a password: a path has several parts, or its only one an ending."""
+"""A path has several parts, or a single part with a suffix: a value that only begins with a slash may be a key."""
 _WORKING = frozenset(("PWD", "OLDPWD"))
-"""What a shell calls the folders where it is and was: no passwords, however they look."""
+"""A shell's variables for the present and previous folder: no passwords, despite their names."""
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
 _ORIGIN = re.compile(r"([A-Za-z][\w+.-]*://)(?:([^/?#\s]*)@)?([^/?#@\s]*)")
 
 
 class Span(NamedTuple):
-    """Where a credential stands in a text, and what its place calls it."""
+    """The position of a credential in a text, with its name."""
 
     start: int
     end: int
@@ -73,40 +73,40 @@ class Span(NamedTuple):
 
 
 def is_telling(value: str) -> bool:
-    """Whether a value is no common word, which texts have too."""
+    """Whether a value is distinctive, unlike a common word."""
     return len(value) >= TELLING_FROM or not value.isascii() or any(map(str.isdigit, value))
 
 
 def in_url(url: str, also: Collection[str] = (), layers: int = _LAYERS) -> list[Span]:
-    """What is a credential in a URL, or in several: its userinfo, and what stands behind keys so named. In order, without overlap.
+    """Find credentials in one or several URLs: userinfo, and values of telling keys. In order, without overlap.
 
     Args:
-        url: Also as JSON has it, where slashes may be escaped.
-        also: More keys, in lower case.
-        layers: How often those that stand in it may be encoded.
+        url: May be JSON text, with escaped slashes.
+        also: Further key names, in lower case.
+        layers: Levels of encoding to look into.
     """
-    found = [Span(*match.span(1), "userinfo") for match in _USERINFO.finditer(url)] if "@" in url else []
+    spans = [Span(*match.span(1), "userinfo") for match in _USERINFO.finditer(url)] if "@" in url else []
     for match in _PARAMETER.finditer(url) if "=" in url else ():
         name = unquote_plus(match[1])
         is_long = name.lower() in LONG_KEYS and len(match[2]) >= TELLING_FROM
         is_named = name.lower() in ONE_TIME_KEYS or name.lower() in also or is_credential_key(name)
         if is_long or is_named or is_credential_by_value(name, unquote_plus(match[2])):
-            found.append(Span(*match.span(2), match[1]))
+            spans.append(Span(*match.span(2), match[1]))
     if layers and _ENCODED.search(url):
         for match in _PIECE.finditer(url):
             if _ENCODED.search(match[0]):
-                found += _in_encoded(match[0], match.start(), also, layers - 1)
-    if len(found) < 2:
-        return found
+                spans += _in_encoded(match[0], match.start(), also, layers - 1)
+    if len(spans) < 2:
+        return spans
     apart: list[Span] = []
-    for span in sorted(found, key=lambda each: (each.start, -each.end)):
+    for span in sorted(spans, key=lambda each: (each.start, -each.end)):
         if not apart or span.start >= apart[-1].end:
             apart.append(span)
     return apart
 
 
 def _in_encoded(text: str, at: int, also: Collection[str], layers: int) -> list[Span]:
-    """What is a credential in a URL that is encoded: where it stands there, in a text that begins at some place."""
+    """Find credentials in an encoded URL, at their positions in the surrounding text."""
     places = [match.start() - 2 * number for number, match in enumerate(_ESCAPE.finditer(text))]
     url = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
@@ -117,7 +117,7 @@ def _in_encoded(text: str, at: int, also: Collection[str], layers: int) -> list[
 
 
 def said(value: str) -> Iterator[str]:
-    """What stands in a URL as it is said elsewhere: decoded, as often as it may be encoded."""
+    """Yield a URL value as it may appear elsewhere: decoded once or repeatedly."""
     for _ in range(_LAYERS + 1):
         plain = unquote_plus(value)
         yield plain
@@ -127,22 +127,22 @@ def said(value: str) -> Iterator[str]:
 
 
 def origin_in(value: str) -> str:
-    """An origin's scheme, host and port; nothing of what is none, but `null`."""
-    found = _ORIGIN.match(value)
-    return found[1] + found[3] if found else value if value == "null" else ""
+    """Return an origin's scheme, host and port; `null` stays, anything else becomes empty."""
+    origin = _ORIGIN.match(value)
+    return origin[1] + origin[3] if origin else value if value == "null" else ""
 
 
 def beside_origin(value: str) -> list[Span]:
-    """What a header has that names an origin, and none has."""
-    found = _ORIGIN.match(value)
-    if found is None:
+    """Find text in an origin header that does not belong to an origin."""
+    origin = _ORIGIN.match(value)
+    if origin is None:
         return [] if value == origin_in(value) else [Span(0, len(value), "origin")]
-    before = [Span(*found.span(2), "userinfo")] if found[2] else []
-    return [*before, Span(found.end(), len(value), "origin")] if found.end() < len(value) else before
+    before = [Span(*origin.span(2), "userinfo")] if origin[2] else []
+    return [*before, Span(origin.end(), len(value), "origin")] if origin.end() < len(value) else before
 
 
 def in_words(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Names and values of the credentials on a command line: behind options so named, in assignments, headers, URLs and JSON."""
+    """Yield names and values of credentials on a command line: after options, in assignments, headers, URLs and JSON."""
     option = ""
     for word in words:
         if option and not word.startswith("-"):
@@ -152,7 +152,7 @@ def in_words(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def in_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Names and values of the credentials in an environment: all of a variable that is so named, and what its text has of them."""
+    """Yield names and values of credentials in an environment: whole variables by name, and parts of values."""
     for name, value in environment.items():
         if is_credential_variable(name) and name not in _WORKING:
             yield from _given(name, value, is_sure=True)
@@ -161,12 +161,12 @@ def in_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def is_given(name: str, value: str) -> bool:
-    """Whether what stands behind a name in some settings is a credential itself, and not where one is to be found."""
+    """Whether a named setting holds a credential itself, not a reference to one."""
     return next(_given(name, value), None) is not None
 
 
 def password_in(userinfo: str) -> str:
-    """What of a URL's userinfo is secret: what stands behind the colon, or all where there is none."""
+    """Return the secret part of a URL's userinfo: after the colon, or all of it without a colon."""
     name, colon, password = userinfo.partition(":")
     return unquote_plus(password if colon else name)
 
@@ -174,7 +174,9 @@ def password_in(userinfo: str) -> str:
 def _in_text(text: str, nested: int = _NESTED) -> Iterator[tuple[str, str]]:
     for span in in_url(text):
         value = text[span.start : span.end]
-        yield from ((span.name, each) for each in ([password_in(value)] if span.name == "userinfo" else said(value)))
+        yield from (
+            (span.name, decoded) for decoded in ([password_in(value)] if span.name == "userinfo" else said(value))
+        )
     assigned = None if "://" in text else _ASSIGNED.fullmatch(text)
     if assigned and nested and _ASSIGNED.fullmatch(assigned[2]):  # as in `--header=Authorization: Bearer X`
         yield from _in_text(assigned[2], nested - 1)
@@ -190,7 +192,7 @@ def _in_text(text: str, nested: int = _NESTED) -> Iterator[tuple[str, str]]:
 
 
 def _given(name: str, value: str, *, is_sure: bool = False) -> Iterator[tuple[str, str]]:
-    """The credential that is given by a name, if it is one."""
+    """Yield the credentials in a named value, if any."""
     name = name.strip("- ")
     scheme, space, rest = value.partition(" ")
     value = rest.strip() if space and scheme.lower() in SCHEMES else value
@@ -204,7 +206,7 @@ def _given(name: str, value: str, *, is_sure: bool = False) -> Iterator[tuple[st
         yield name, value
     several = value.split(",") if is_one and "," in value else ()
     if all(map(_OPAQUE.fullmatch, several)):
-        yield from ((name, each) for each in several if _tells(each))
+        yield from ((name, part) for part in several if _tells(part))
 
 
 def _tells(value: str) -> bool:
@@ -212,14 +214,14 @@ def _tells(value: str) -> bool:
 
 
 def _is_elsewhere(value: str) -> bool:
-    """Whether a value only tells where a credential is: a variable, or a path."""
+    """Whether a value is only a reference to a credential: a variable, or a path."""
     if _REFERENCE.fullmatch(value):
         return True
     return _PATH.fullmatch(value) is not None and is_of_words(value)
 
 
 def _unquoted(value: str) -> str:
-    """A value in a list without what may stand around it. Source: ODBC and ADO.NET, connection strings; libpq, keywords and values."""
+    """Unquote a value of a list. Source: ODBC and ADO.NET, connection strings; libpq, keywords and values."""
     value = value.strip()
     match value[:1] + value[-1:]:
         case "{}":

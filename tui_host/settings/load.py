@@ -1,4 +1,4 @@
-"""Files, environment and arguments read once into one value; all mistakes told at once."""
+"""Reads files, environment and arguments once into one `Settings`, and reports all mistakes together."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ RULES_FILE = "rules.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """What was typed: each wins over environment and files, None was not typed.
+    """The typed options, which win over environment and files; None if not typed.
 
     Attributes:
         config: `--config FILE`.
         data_dir: `--data-dir DIR`.
         model: `--model PROVIDER/MODEL`.
-        needs_model: The command asks a model: a variable in the configured one that is not set fails it.
+        needs_model: The command asks a model, so an unset variable in the configured model is a mistake.
         protocol: `--protocol NAME`.
         profile: `--profile NAME`.
-        allow: `--allow SERVER.TOOL`, each.
+        allow: Each `--allow SERVER.TOOL`.
         steps: `--max-steps N`.
         only_server: The server of `tui-host URL` or `tui-host -- COMMAND…`, instead of all configured ones.
     """
@@ -69,7 +69,7 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """The opened configuration: the person's file, and beside it what the app saved."""
+    """The opened configuration: the user's file, and the files saved by the app."""
 
     folder: Path
     config_file: Path | None
@@ -79,14 +79,14 @@ class _Files:
 
 
 def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
-    """Read everything that is configured. Nothing is read from the working directory. Blocks on the disk.
+    """Read the whole configuration. Reads nothing from the working directory. Blocks on the disk.
 
     Args:
-        arguments: What was typed.
-        environment: The process's environment; a copy of it is kept.
+        arguments: The typed options.
+        environment: The process's environment, which is copied.
 
     Raises:
-        SettingsError: With the first mistake, and all others in `more`; each names file, key, what was found, remedy.
+        SettingsError: The first mistake, with all others in `more`; each names file, key, value and remedy.
     """
     report = Report()
     snapshot = MappingProxyType(dict(environment))
@@ -94,11 +94,11 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     data_dir = _found(lambda: paths.data_dir(arguments.data_dir, snapshot), report)
     providers = _providers(files, snapshot, report)
     configured = _servers(files, report)
-    are_bundled = not configured and "servers" not in files.config  # an empty table says that there are none
+    are_bundled = not configured and "servers" not in files.config  # an empty table means no servers
     if are_bundled:
         configured = {name: ServerSpec(name=name, bundled=name) for name in BUNDLED}
-    known = Known(providers=providers, servers=tuple(configured), environment=snapshot)
-    servers, profiles = _typed_alone(arguments.only_server, configured, _profiles(files, known, report))
+    names = Known(providers=providers, servers=tuple(configured), environment=snapshot)
+    servers, profiles = _typed_alone(arguments.only_server, configured, _profiles(files, names, report))
     rules, allow = _rules(files, report), read_patterns(arguments.allow, report)
     if arguments.only_server is None:
         _tell_of_idle(rules, tuple(servers), report)
@@ -141,10 +141,10 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
 def _typed_alone(
     only: ServerSpec | None, servers: dict[str, ServerSpec], profiles: dict[str, Profile]
 ) -> tuple[dict[str, ServerSpec], dict[str, Profile]]:
-    """Servers and profiles; the one server that was typed, if any, stands for all, and no profile chooses among it."""
+    """Replace all servers by the typed one, if any, and lift the profiles' restrictions."""
     if only is None:
         return servers, profiles
-    return {only.name: only}, {name: replace(each, servers=None, tools=None) for name, each in profiles.items()}
+    return {only.name: only}, {name: replace(profile, servers=None, tools=None) for name, profile in profiles.items()}
 
 
 def _open(arguments: Overrides, environment: Mapping[str, str], report: Report) -> _Files:
@@ -182,7 +182,7 @@ def _table_if_there(path: Path, report: Report) -> Table:
 
 
 def _named_tables(files: _Files, key: str, report: Report) -> Iterator[tuple[str, Table]]:
-    """The tables `[key.NAME]` of config.toml, then those of `key.d/NAME.toml` that it does not have."""
+    """Yield the tables `[key.NAME]` of config.toml, then further ones from `key.d/NAME.toml`."""
     outer = files.config.table(key)
     names = outer.names() if outer is not None else ()
     for name in names:
@@ -192,7 +192,7 @@ def _named_tables(files: _Files, key: str, report: Report) -> Iterator[tuple[str
     for name, path in files_of(files.folder / f"{key}.d", report):
         if name in names:
             report.notices.append(
-                f"{key}.{shown(name)} stands in {files.config.file} and in {shown_path(path)}: config.toml wins"
+                f"{key}.{shown(name)} is defined in {files.config.file} and in {shown_path(path)}: config.toml wins"
             )
         else:
             data = read_document(path, report, needed=True)
@@ -228,20 +228,19 @@ def _rules(files: _Files, report: Report) -> tuple[Rule, ...]:
             rules.append(rule)
         else:
             report.notices.append(
-                f"a rule for {shown(rule.server)}.{shown(rule.tool)} stands in {first.where} and in {rule.where}: "
+                f"a rule for {shown(rule.server)}.{shown(rule.tool)} is defined in {first.where} and in {rule.where}: "
                 "config.toml wins"
             )
     return tuple(rules)
 
 
 def _tell_of_idle(rules: Sequence[Rule], servers: Sequence[str], report: Report) -> None:
-    """Say which rules hold for no server: a slip in the name of a `deny` would protect nobody."""
+    """Report rules that match no server: a typo in a `deny` rule would protect nothing."""
     for rule in rules:
         if not any(fnmatchcase(name, rule.server) for name in servers):
             name = f"{shown(rule.server)}.{shown(rule.tool)}"
             report.notices.append(
-                f"{rule.where}: the rule for {name} holds for nothing, there is no such server: "
-                f"{nearest(rule.server, servers)}"
+                f"{rule.where}: the rule for {name} matches no server; {nearest(rule.server, servers)}"
             )
 
 
@@ -269,7 +268,7 @@ def _store(files: _Files) -> Store:
 def _ui(files: _Files, report: Report) -> Ui:
     remembered = files.state.text("theme")
     if remembered is not None and remembered not in THEMES:
-        report.notices.append(f'{files.state.where("theme")}: no theme "{shown(remembered)}"; it is not used')
+        report.notices.append(f'{files.state.where("theme")} is ignored: no theme "{shown(remembered)}"')
         remembered = None
     table = files.config.table("ui")
     if table is None:

@@ -1,4 +1,4 @@
-"""Mistakes in what a person wrote, collected, and the words for what was found."""
+"""Collects mistakes in the configuration, and words their messages."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tui_host.errors import SettingsError, TuiHostError
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What was found while reading: mistakes, which end it, and notices, which do not."""
+    """Collects mistakes, which end the reading, and notices, which do not."""
 
     mistakes: list[TuiHostError] = field(default_factory=list[TuiHostError])
     notices: list[str] = field(default_factory=list[str])
 
     def mistake(self, what: str, where: str, remedy: str) -> None:
-        """Keep one mistake."""
+        """Add a mistake."""
         self.mistakes.append(SettingsError(what, where, remedy))
 
     def raise_if_any(self) -> None:
-        """End the reading with all mistakes at once.
+        """Raise all mistakes at once.
 
         Raises:
-            SettingsError: The first mistake, with the others in `more`.
+            SettingsError: The first mistake, with all others in `more`.
         """
         if self.mistakes:
             first, *more = self.mistakes
@@ -32,7 +32,7 @@ class Report:
 
 
 def shown(text: str, longest: int = 80) -> str:
-    """Text out of a file, harmless and short enough for one line of an error."""
+    """Make text from a file safe and short enough for a line of an error."""
     short = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
@@ -41,7 +41,7 @@ def shown(text: str, longest: int = 80) -> str:
 
 
 def kind(value: object) -> str:
-    """What a value of a TOML document is, in a person's words."""
+    """Name the type of a TOML value."""
     for types, word in (
         (bool, "true or false"),
         (int, "an integer"),
@@ -56,8 +56,8 @@ def kind(value: object) -> str:
     return type(value).__name__
 
 
-def found(value: object, *, hidden: bool = False) -> str:
-    """What stands where something else should: with the value, unless it may be a secret."""
+def describe_value(value: object, *, hidden: bool = False) -> str:
+    """Describe an unexpected value, showing it unless it may be a secret."""
     if isinstance(value, bool):
         return f"found {str(value).lower()}"
     if hidden or not isinstance(value, (int, float, str)):
@@ -67,7 +67,7 @@ def found(value: object, *, hidden: bool = False) -> str:
 
 
 def closest(name: str, known: Sequence[str]) -> str | None:
-    """The name that is likely meant; None if there is none so close."""
+    """Return the most similar known name, None if none is close."""
     import difflib
 
     close = difflib.get_close_matches(name, known, 1, 0.75)  # below that it is a guess
@@ -75,13 +75,13 @@ def closest(name: str, known: Sequence[str]) -> str | None:
 
 
 def nearest(name: str, known: Sequence[str], otherwise: str = "") -> str:
-    """The remedy for a name that is not known: the closest one that is, else `otherwise`, or all of them."""
+    """Return a remedy for an unknown name: the closest known name, else `otherwise`, or all known names."""
     close = closest(name, known)
     if close is not None:
-        return f"write {shown(close)}, if that was meant"
+        return f"did you mean {shown(close)}?"
     if otherwise:
         return otherwise
-    return f"known here: {', '.join(map(shown, known))}" if known else "remove it"
+    return f"choose from {', '.join(map(shown, known))}" if known else "remove it"
 
 
 def _digits(value: float) -> str:

@@ -1,4 +1,4 @@
-"""What may be asked of a model beside the question: by the names that most vendors use; each dialect writes them in its own way."""
+"""Model options under common names; each dialect writes them in its own form."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ _WIRE: Mapping[str, tuple[str, ...]] = {
     "seed": ("seed", "random_seed"),
     "stop": ("stop", "stop_sequences", "stopSequences"),
 }
-"""What the vendors call each option: so far one that is named and one in `extra_body` are the same."""
+"""The vendors' names of each option, to recognise an option in `extra_body`."""
 _INNER = ("generationConfig", "options")
-"""The members of a body in which some of them want these."""
+"""Members of a body in which some vendors expect options."""
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of a model exchange; None or empty means: say nothing, the provider's own default holds.
+    """Options of a model exchange; None or empty leaves an option to the provider's default.
 
     Attributes:
-        temperature: How freely it chooses among likely words.
-        top_p: Of which share of the likely words.
-        max_tokens: The most tokens of an answer, thinking included.
-        reasoning_effort: How long it thinks, in the vendor's own words (`low`, `medium`, `high`).
+        temperature: Randomness of the choice among likely tokens.
+        top_p: Probability mass of the tokens to choose from.
+        max_tokens: Most tokens of an answer, thinking included.
+        reasoning_effort: Amount of thinking, in the vendor's own words (`low`, `medium`, `high`).
         stop: Texts at which the answer ends.
-        seed: For the same answer again, as far as the provider can.
-        others: Anything else, by the vendor's own names: sent as it is, where its dialect has options.
-        extra_body: Members of the request's body: merged into it last.
+        seed: For reproducible answers, as far as the provider supports them.
+        others: Further options under the vendor's own names, sent unchanged.
+        extra_body: Members merged last into the request's body.
     """
 
     temperature: float | None = None
@@ -64,9 +64,9 @@ class Options:
     extra_body: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
 
     def over(self, below: Options) -> Options:
-        """These, and those of `below` where these say nothing, be it by name or by the vendor's own key."""
-        said = [key for name, keys in _WIRE.items() if value_of(self, name) is not None for key in keys]
-        told = {*said, *self.others}
+        """Return these options, completed from `below`; an option under a vendor's own key counts as set."""
+        set_keys = [key for name, keys in _WIRE.items() if value_of(self, name) is not None for key in keys]
+        all_keys = {*set_keys, *self.others}
         return Options(
             temperature=below.temperature if self.temperature is None else self.temperature,
             top_p=below.top_p if self.top_p is None else self.top_p,
@@ -74,29 +74,29 @@ class Options:
             reasoning_effort=below.reasoning_effort if self.reasoning_effort is None else self.reasoning_effort,
             stop=self.stop or below.stop,
             seed=below.seed if self.seed is None else self.seed,
-            others={**_without(below.others, {*said, *self.extra_body}), **self.others},
-            extra_body={**_without(below.extra_body, told), **self.extra_body},
+            others={**_without(below.others, {*set_keys, *self.extra_body}), **self.others},
+            extra_body={**_without(below.extra_body, all_keys), **self.extra_body},
         )
 
     def on_wire(self, name: str) -> JSON:
-        """What is sent for an option that is set by its name: what `extra_body` or another key says of it wins."""
+        """Return the value sent for an option; `extra_body` and a vendor's own key win."""
         places = [self.others, self.extra_body]
         places += [inner for place in places for key in _INNER if isinstance(inner := place.get(key), Mapping)]
-        found = [place[key] for place in places for key in _WIRE.get(name, ()) if key in place]
-        return found[-1] if found else value_of(self, name)
+        values = [place[key] for place in places for key in _WIRE.get(name, ()) if key in place]
+        return values[-1] if values else value_of(self, name)
 
 
 SETTABLE = tuple(_KINDS)
-"""The options that a person sets for a session."""
+"""Options that a user can set for a session."""
 
 
 def option_of(name: str, text: str) -> JSON:
-    """An option's value as it was typed.
+    """Parse a typed option value.
 
-    Several texts are separated by commas; one with a comma, a line end or spaces at its ends stands in quotes, as in JSON.
+    Texts are separated by commas; a text with a comma, a line end or outer spaces is quoted, as in JSON.
 
     Raises:
-        ValueError: It is none; the text says what would be.
+        ValueError: The value is invalid; the text says what is expected.
     """
     kind, value = _KINDS[name], text.strip()
     read: JSON = value if kind == _TEXT else None
@@ -113,16 +113,16 @@ def option_of(name: str, text: str) -> JSON:
 
 
 def text_of(value: JSON) -> str:
-    """An option's value as one would type it."""
+    """Format an option's value as typed."""
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        return ", ".join(_typed(str(each)) for each in value)
+        return ", ".join(_typed(str(text)) for text in value)
     return "" if value is None else str(value)
 
 
 def value_of(options: Options, name: str) -> JSON:
-    """One option by its name; None where nothing is said."""
+    """Return an option by name, None if unset."""
     values: Mapping[str, JSON] = {
         "temperature": options.temperature,
         "top_p": options.top_p,
@@ -136,25 +136,25 @@ def value_of(options: Options, name: str) -> JSON:
 
 
 def with_value(options: Options, name: str, value: JSON) -> Options:
-    """The options with one set anew; None says nothing of it."""
+    """Return the options with one value replaced; None unsets it."""
     return options_of({**options_to_json(options), name: value})
 
 
 def options_to_json(options: Options) -> dict[str, JSON]:
-    """What is said, by its names: `options_of` reads it again."""
-    said = {name: value_of(options, name) for name in SETTABLE}
-    return {**options.others, **{name: value for name, value in said.items() if value is not None}}
+    """Return the options that are set, by name; `options_of` is the inverse."""
+    values = {name: value_of(options, name) for name in SETTABLE}
+    return {**options.others, **{name: value for name, value in values.items() if value is not None}}
 
 
 def wrong_options(values: Mapping[str, JSON]) -> dict[str, str]:
-    """The options whose values are of the wrong type, each with what it should be."""
+    """Return options with a value of the wrong type, each with the expected type."""
     return {name: kind for name, kind in _KINDS.items() if name in values and not _is(kind, values[name])}
 
 
 def options_of(values: Mapping[str, JSON]) -> Options:
-    """Options by their names; a value of the wrong type counts as not given."""
-    known = {name: values.get(name) for name, kind in _KINDS.items() if _is(kind, values.get(name))}
-    temperature, top_p, most, effort, seed, stop, extra = (known.get(name) for name in SETTABLE)
+    """Build options from names; values of the wrong type are ignored."""
+    valid = {name: values.get(name) for name, kind in _KINDS.items() if _is(kind, values.get(name))}
+    temperature, top_p, most, effort, seed, stop, extra = (valid.get(name) for name in SETTABLE)
     return Options(
         temperature=temperature if isinstance(temperature, int | float) else None,
         top_p=top_p if isinstance(top_p, int | float) else None,
@@ -168,7 +168,7 @@ def options_of(values: Mapping[str, JSON]) -> Options:
 
 
 def _without(values: Mapping[str, JSON], keys: Collection[str]) -> dict[str, JSON]:
-    """The values but for some, also where they stand one deeper."""
+    """Drop some keys, also inside `_INNER` members."""
     kept = {name: value for name, value in values.items() if name not in keys}
     return {
         name: _without(value, keys) if name in _INNER and isinstance(value, Mapping) else value
@@ -186,12 +186,12 @@ def _is(kind: str, value: JSON) -> bool:
     if kind == _OBJECT:
         return isinstance(value, Mapping)
     if kind == _TEXTS and isinstance(value, list):
-        return all(isinstance(each, str) and each for each in value)
+        return all(isinstance(item, str) and item for item in value)
     return isinstance(value, str) and bool(value)
 
 
 def _texts(typed: str) -> Iterator[str]:
-    """What stands between commas; raises ValueError where something stands beside a text in quotes."""
+    """Split texts at commas; raises ValueError if anything follows a quoted text."""
     rest = typed
     while rest := rest.lstrip():
         quoted = _JSON_TEXT.match(rest)
@@ -206,7 +206,7 @@ def _texts(typed: str) -> Iterator[str]:
 
 
 def _typed(text: str) -> str:
-    """A text so that `_texts` reads it again."""
+    """Quote a text if `_texts` could not read it otherwise."""
     is_plain = text == text.strip() and text.isprintable() and "," not in text and not text.startswith('"')
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 

@@ -1,4 +1,4 @@
-"""Providers that are known by name, so that a key in the environment is all the configuration they need."""
+"""Built-in providers, which need only a key in the environment."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _TABLE: tuple[tuple[str, str, Dialect, str, str | None, str | None], ...] = (
         "SILICONFLOW_API_KEY",
         None,
     ),
-    # On this machine: no key, and the models are what was pulled or loaded, so they are asked.
+    # On this machine: no key, and models are whatever was pulled or loaded, so the server is asked.
     ("ollama", "Ollama", "ollama", "http://127.0.0.1:11434", None, None),
     ("lmstudio", "LM Studio", "openai", "http://127.0.0.1:1234/v1", None, None),
     ("llamacpp", "llama.cpp", "openai", "http://127.0.0.1:8080/v1", None, None),
@@ -80,7 +80,7 @@ _AZURE = ".openai.azure.com"
 
 
 def service_at(address: str) -> str:
-    """The preset whose service is at an address, whatever the provider is called; empty if it is none that is known."""
+    """Return the preset behind an address, whatever the provider's name; empty if unknown."""
     place = parts_of(address).netloc.lower()
     if place.endswith(_AZURE):
         return "azure"
@@ -96,4 +96,4 @@ DEMO_PROVIDER = Provider(
     preset=True,
     embedded=True,
 )
-"""The embedded model. Its base URL is empty: the host learns it from the process that it starts."""
+"""The embedded model. The base URL is empty: the host learns it from the demo model's process."""

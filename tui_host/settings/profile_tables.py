@@ -1,4 +1,4 @@
-"""One profile's table read."""
+"""Reads profiles, and `PROVIDER/MODEL` references."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PROFILE_NAME = re.compile(r"[\w.-]{1,40}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What a profile may name.
+    """Names that a profile may refer to.
 
     Attributes:
         providers: By name.
-        servers: The names of all that are configured, enabled or not.
+        servers: Names of all configured servers, enabled or not.
         environment: For a reference in a model's name.
     """
 
@@ -33,9 +33,9 @@ class Known:
 
 
 def read_profile(name: str, table: Table, known: Known) -> Profile:
-    """A profile as configured; what is wrong is in the table's report."""
+    """Read a profile; mistakes go to the table's report."""
     if not PROFILE_NAME.fullmatch(name):
-        table.mistake("", f'"{shown(name)}" is no name for a profile', "use 1 to 40 letters, digits, dots, - and _")
+        table.mistake("", f'"{shown(name)}" is not a valid profile name', "use 1 to 40 letters, digits, dots, - and _")
     servers = table.texts("servers") if "servers" in table else None
     for server in servers or ():
         if server not in known.servers:
@@ -58,7 +58,7 @@ def read_profile(name: str, table: Table, known: Known) -> Profile:
 
 
 def read_model(text: str, providers: Mapping[str, Provider], where: str, report: Report) -> ModelRef | None:
-    """A model out of `PROVIDER/MODEL`; None, with the mistake kept, where there is none."""
+    """Parse `PROVIDER/MODEL`; None, with the mistake reported, if there is no such model."""
     name, slash, model = text.partition("/")
     provider = providers.get(name)
     if provider is None:
@@ -74,7 +74,7 @@ def read_model(text: str, providers: Mapping[str, Provider], where: str, report:
 
 
 def _model(table: Table, known: Known) -> ModelRef | None:
-    """The model that it names; one whose variable is not set is told, and fails nobody who does not ask for it."""
+    """Return the profile's model. An unset variable is only noticed, and fails nobody who does not ask for the model."""
     template = table.template("model")
     if template is None:
         return None
@@ -82,13 +82,13 @@ def _model(table: Table, known: Known) -> ModelRef | None:
     try:
         text = resolve(template, known.environment, where=where).text
     except SettingsError as error:
-        table.report.notices.append(f"{where}: {error.what}; choosing this profile chooses no model")
+        table.report.notices.append(f"{where}: {error.what}; this profile leaves the model unchanged")
         return None
     return read_model(text, known.providers, where, table.report)
 
 
 def _check_pattern(pattern: str, table: Table, known: Known) -> None:
-    """Tell of a pattern that could fit no tool of any server that is configured."""
+    """Report a pattern that could match no tool of any configured server."""
     server, dot, tool = pattern.partition(".")
     if not (tool if dot else "*" in pattern):
         table.mistake("tools", f'found "{shown(pattern)}", expected SERVER.TOOL', "write it like time.get_* or math.*")

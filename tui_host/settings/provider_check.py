@@ -1,4 +1,4 @@
-"""Whether a provider can be asked as it is configured: all that can be known before anything is started or sent."""
+"""Checks whether a provider can be asked as configured, before anything is started or sent."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CREDENTIALS = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-k
 
 
 def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
-    """A provider's base URL, its references filled in.
+    """Return a provider's base URL, references filled in.
 
     Raises:
-        SettingsError: A variable is not set, or it is no URL that a credential may travel to.
+        SettingsError: A variable is not set, or credentials must not travel to the URL.
     """
     where = f"providers.{provider.name}.base_url"
     address = resolve(provider.base_url, environment, where=where).text.strip()
@@ -27,7 +27,7 @@ def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
 
 
 def demand_key(provider: Provider, address: str, headers: Mapping[str, str], secret: Secret | None) -> None:
-    """Refuse to ask a preset's provider without a key, unless it is this machine or a header has the key.
+    """Refuse to ask a preset's provider without a key, except on this machine or with a key in a header.
 
     Raises:
         SettingsError: The preset's variable is not set.
@@ -42,7 +42,7 @@ def demand_key(provider: Provider, address: str, headers: Mapping[str, str], sec
 
 
 def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
-    """Whether a provider could be asked if only there were a key."""
+    """Whether only a key is missing to ask the provider."""
     try:
         address, secret = address_of(provider, environment), credential(provider, environment)
     except SettingsError:
@@ -55,15 +55,15 @@ def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
 
 
 def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:
-    """Look at everything that a request to a provider takes out of the configuration and the environment.
+    """Check everything that a request to a provider takes from the configuration and the environment.
 
     Args:
-        provider: Who would be asked.
+        provider: The provider.
         environment: The snapshot in the settings.
-        chosen: Where the configuration chooses it: what a preset lacks is told there, since no file has it.
+        chosen: Where the configuration chooses the provider: the place to report faults of a preset, which has no file.
 
     Raises:
-        SettingsError: The first mistake, with all others in `more`; each names the file, the key and the remedy.
+        SettingsError: The first mistake, with all others in `more`; each names file, key and remedy.
     """
     if provider.embedded:
         return

@@ -1,4 +1,4 @@
-"""One provider's table read."""
+"""Reads providers from the configuration."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PROVIDER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PATHS_OF_DIALECTS = ("/chat/completions", "/responses", "/messages", "/completions", "/api/chat", "/v1beta/models")
 _OTHER_FACES: Mapping[str, tuple[str, str]] = {"ollama": ("Ollama", "/v1"), "gemini": ("Gemini", "/openai")}
-"""By dialect: the vendor that speaks Chat Completions too, and below which path."""
+"""By dialect: a vendor that also offers Chat Completions, and its path."""
 
 
 def read_provider(name: str, table: Table, environment: Mapping[str, str], folder: Path) -> Provider:
-    """A provider as configured, over the preset of its name; what is wrong is in the table's report.
+    """Read a provider, over the preset of its name; mistakes go to the table's report.
 
     Args:
-        name: Its name, already known to be unlike the others.
-        table: Its keys.
-        environment: For references in names of models and of files.
-        folder: What a relative `ca_file` is relative to: the configuration's folder, never the working directory.
+        name: The provider's name.
+        table: The provider's keys.
+        environment: For references in model and file names.
+        folder: Base of a relative `ca_file`: the configuration's folder, never the working directory.
     """
     _check_name(name, table)
     preset = PRESETS.get(name)
@@ -41,7 +41,7 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
     api_key = table.template("api_key", hidden=True)
     if api_key is not None and _holds_a_secret(api_key):
         table.report.notices.append(
-            f"{table.where('api_key')}: the key itself stands in the file; "
+            f"{table.where('api_key')}: the file contains the key itself; "
             f'write "${{{_variable(name, preset)}}}" and set that variable instead'
         )
     read = Provider(
@@ -67,43 +67,43 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
 
 
 def read_options(table: Table) -> Options:
-    """The tables `options` and `extra_body` of a provider or a profile."""
+    """Read the tables `options` and `extra_body` of a provider or a profile."""
     values = table.json("options")
     inner = table.table("options") if values else None
     if inner is not None:
         for name, kind in wrong_options(values).items():
             inner.mistake(name, f"not {kind}", f"write {kind}")
         if "extra_body" in values:
-            inner.mistake("extra_body", "no option", f"write it beside them, as {table.where('extra_body')}")
+            inner.mistake("extra_body", "not an option", f"write it beside options, as {table.where('extra_body')}")
     return options_of({**values, "extra_body": table.json("extra_body")})
 
 
 def read_headers(headers: Table | None) -> dict[str, Template]:
-    """The table `headers` of a provider or a server; none where it is missing."""
+    """Read the table `headers` of a provider or a server; empty if missing."""
     if headers is None:
         return {}
     read = headers.named_templates()
     seen: set[str] = set()
     for name, template in read.items():
         if not _HEADER_NAME.fullmatch(name):
-            headers.mistake(name, "not a header's name", "write letters, digits and -")
+            headers.mistake(name, "not a valid header name", "use letters, digits and -")
         if name.lower() in seen:
-            headers.mistake(name, "the same header twice", "remove one: upper and lower case are alike")
+            headers.mistake(name, "the same header twice", "remove one: case does not matter")
         seen.add(name.lower())
         if references(template):
             continue
         if not is_header_value(template.text):
-            headers.mistake(name, "a character that cannot stand in a header", "write ASCII, on one line")
+            headers.mistake(name, "a character that is invalid in a header", "write ASCII, on one line")
         if is_credential_key(name) and template.text.strip():
             headers.report.notices.append(
-                f"{headers.where(name)}: the credential itself stands in the file; "
+                f"{headers.where(name)}: the file contains the credential itself; "
                 'write "${NAME}" for it and set that variable instead'
             )
     return read
 
 
 def _filled(text: str, environment: Mapping[str, str]) -> str:
-    """A text with its references filled in, or as it stands where a variable is not set."""
+    """Fill in references; the text stays unchanged if a variable is not set."""
     try:
         return resolve(Template(text=text), environment, where="").text
     except SettingsError:
@@ -111,7 +111,7 @@ def _filled(text: str, environment: Mapping[str, str]) -> str:
 
 
 def check_template_url(table: Table, key: str, url: Template, *, allow_http: bool) -> None:
-    """Check a URL that holds no reference; one that does is checked when it is used."""
+    """Check a URL without references; a URL with references is checked at use."""
     if references(url):
         return
     try:
@@ -122,32 +122,32 @@ def check_template_url(table: Table, key: str, url: Template, *, allow_http: boo
 
 def _check_name(name: str, table: Table) -> None:
     if name == DEMO:
-        table.mistake("", f"{DEMO} is the name of the embedded model", "choose another name")
+        table.mistake("", f"{DEMO} is reserved for the embedded model", "choose another name")
     elif not PROVIDER_NAME.fullmatch(name):
-        table.mistake("", f'"{shown(name)}" is no name for a provider', "use 1 to 40 letters, digits, dots, - and _")
+        table.mistake("", f'"{shown(name)}" is not a valid provider name', "use 1 to 40 letters, digits, dots, - and _")
 
 
 def _base_url(table: Table, preset: Provider | None, dialect: str, *, allow_http: bool) -> Template:
     url = table.template("base_url", hidden=True)
     if url is None:
         if preset is None and "base_url" not in table:
-            table.mistake("base_url", "missing", f"write it, or use a preset's name: {', '.join(PRESETS)}")
+            table.mistake("base_url", "missing", f"write it, or use the name of a preset: {', '.join(PRESETS)}")
         return preset.base_url if preset else Template(text="")
     check_template_url(table, "base_url", url, allow_http=allow_http)
     for path in _PATHS_OF_DIALECTS:
         if url.text.rstrip("/").endswith(path):
-            table.mistake("base_url", f"ends with {path}, which the dialect adds itself", f"leave {path} away")
+            table.mistake("base_url", f"ends with {path}, which the dialect adds itself", f"remove {path}")
             break
-    other = _OTHER_FACES.get(dialect)
-    if other is not None and url.text.rstrip("/").endswith(other[1]):
-        vendor, path = other
-        remedy = f'leave {path} away, or write dialect = "openai"'
+    chat_completions = _OTHER_FACES.get(dialect)
+    if chat_completions is not None and url.text.rstrip("/").endswith(chat_completions[1]):
+        vendor, path = chat_completions
+        remedy = f'remove {path}, or write dialect = "openai"'
         table.mistake("base_url", f"ends with {path}, where {vendor} speaks the dialect openai, not {dialect}", remedy)
     return url
 
 
 def _holds_a_secret(template: Template) -> bool:
-    """Whether a key itself was written, be it as the default of a reference."""
+    """Whether a key is written literally, even as a reference's default."""
     return bool(REFERENCE.sub(lambda match: match.group(2) or "", template.text).strip())
 
 

@@ -1,4 +1,4 @@
-"""Which proxy a request goes through, by the environment. Source: threats.md, NET-03."""
+"""Selects the proxy for a request from the environment, by the conventions of curl."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tui_host.settings.urls import is_loopback
 
 
 def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
-    """The proxy's URL; None where there is none, and always for this machine: no proxy sees what stays on it.
+    """Return the proxy's URL; None without a proxy, and always for this machine, so local traffic stays local.
 
     Args:
-        url: What is asked for.
-        environment: The snapshot in the settings; lower-case names win, as curl has it.
+        url: The requested URL.
+        environment: The snapshot in the settings; lower-case names win, as in curl.
     """
     parts = urlsplit(url)
     host = (parts.hostname or "").lower()

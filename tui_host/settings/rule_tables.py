@@ -1,4 +1,4 @@
-"""Rules read: what of the tools may be called without asking, and what never."""
+"""Reads rules and patterns: which tools may be called without asking, and which never."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SERVER_PATTERN = re.compile(r"[A-Za-z0-9_*-]{1,80}")
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a name fits a pattern, in which `*` stands for any characters."""
+    """Whether a name matches a pattern with `*` as wildcard."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
 
 
 def read_rules(table: Table) -> Iterator[Rule]:
-    """The rules of a file, in its order; a broken one is a mistake and is not among them."""
+    """Yield the rules of a file in order; a broken rule is reported and skipped."""
     for entry in table.array("rules"):
         server, tool = entry.text("server"), entry.text("tool")
         action: Action = entry.choice("action", ACTIONS, "ask")
@@ -35,7 +35,7 @@ def read_rules(table: Table) -> Iterator[Rule]:
 
 
 def read_patterns(patterns: Sequence[str], report: Report) -> tuple[str, ...]:
-    """The patterns of `--allow`; one that could match no `SERVER.TOOL` is a mistake."""
+    """Check the patterns of `--allow`; a pattern that could match no `SERVER.TOOL` is a mistake."""
     for pattern in patterns:
         server, dot, tool = pattern.partition(".")
         matches_something = bool(tool) if dot else "*" in pattern

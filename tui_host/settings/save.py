@@ -1,4 +1,4 @@
-"""What the app saves: whole files, mode 0600, old or new but never half, beside the person's own and never in it."""
+"""Saves files atomically with mode 0600, beside the user's own configuration and never in it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tui_host.settings.toml_files import read_document, shown_path
 
 STATE_FILE = "state.toml"
 STATE_KEYS = ("model", "protocol", "profile", "theme")
-"""The choices that are remembered, applied where `config.toml` is silent."""
+"""Remembered choices, applied where `config.toml` is silent."""
 
 
 def save_state(settings: Settings, choices: Mapping[str, str | None]) -> None:
-    """Remember choices for the next start; None forgets one. Blocks on the disk.
+    """Remember choices for the next start; None forgets a choice. Blocks on the disk.
 
-    Two processes that save at once: the later one wins, and may undo what the other saved.
+    If two processes save at once, the later one wins and may undo the other's change.
 
     Args:
-        settings: Says where.
-        choices: By key, each one of `STATE_KEYS`; as it would stand in `config.toml`, such as `deepseek/deepseek-chat`.
+        settings: Names the folder.
+        choices: By key from `STATE_KEYS`, in the form of `config.toml`, such as `deepseek/deepseek-chat`.
 
     Raises:
-        SettingsError: The folder or the file cannot be written, or the file that is there cannot be read.
+        SettingsError: The folder or file cannot be written, or the existing file cannot be read.
     """
     for key in choices:
         if key not in STATE_KEYS:
@@ -50,26 +50,21 @@ def write_toml(path: Path, table: Mapping[str, object]) -> None:
     """Write a table as a TOML file, atomically.
 
     Raises:
-        SettingsError: It cannot be written, or a text in it is not valid Unicode.
+        SettingsError: The file cannot be written, or a text is not valid Unicode.
     """
     import tomli_w
 
     try:
         data = tomli_w.dumps(table).encode("utf-8")
     except UnicodeEncodeError:
-        raise SettingsError("a text that is not valid Unicode cannot be saved", shown_path(path)) from None
+        raise SettingsError("text that is not valid Unicode cannot be saved", shown_path(path)) from None
     write_private(path, data)
 
 
 def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Put a file in place whole: a new one beside it, on the disk, then moved over it.
+    """Replace a file atomically: write a new file beside it with the mode, sync, and rename.
 
-    Where the path is a link, the file that it leads to is replaced and the link stays.
-
-    Args:
-        path: Where.
-        data: All that is to be in it.
-        mode: Who may do what with it; another's file that is changed keeps its own.
+    A symbolic link stays, and its target is replaced.
 
     Raises:
         SettingsError: The folder cannot be written.
@@ -94,12 +89,12 @@ def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise SettingsError(
-            f"cannot be written: {reason}", shown_path(path), "look at the folder's permissions and free space"
+            f"cannot be written: {reason}", shown_path(path), "check the folder's permissions and free space"
         ) from error
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the new name itself on the disk."""
+    """Sync the folder, so that the new name is on the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""What can be configured, as frozen values. Nothing here acts."""
+"""The configuration as frozen values, without behaviour."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Mode = Literal["auto", "legacy", "2026-07-28"]
 Action = Literal["allow", "ask", "deny"]
 
 DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
-"""The dialects that this version speaks."""
+"""All supported dialects."""
 
 _SPOKEN = ("native", "cline", "cherry", "json", "function", "react", "hermes")
 PROTOCOLS: tuple[str, ...] = (*_SPOKEN, "hub", *(f"hub+{name}" for name in _SPOKEN[1:]))
-"""The tool protocols that this version has; `hub` is over `native`, `hub+NAME` over another."""
+"""All tool protocols; `hub` builds on `native`, `hub+NAME` on another."""
 
 TRANSPORTS: tuple[Transport, ...] = ("stdio", "http", "sse")
 MODES: tuple[Mode, ...] = ("auto", "legacy", "2026-07-28")
 ACTIONS: tuple[Action, ...] = ("allow", "ask", "deny")
 
 BUNDLED: tuple[str, ...] = ("math", "weather", "orders")
-"""The bundled servers, in the order they are listed."""
+"""The bundled servers, in display order."""
 
 THEMES: tuple[str, ...] = (
     "ansi-dark",
@@ -55,10 +55,10 @@ THEMES: tuple[str, ...] = (
     "textual-light",
     "tokyo-night",
 )
-"""Textual's themes, written out: a name that is none is told with all other mistakes, where no Textual is loaded."""
+"""Textual's themes, written out to check a name without loading Textual."""
 
 DEMO = "demo"
-"""The embedded model's provider; no configured provider may take the name."""
+"""The embedded model's provider name, which is reserved."""
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 """A reference to the environment: group 1 is the name, group 2 the default (None without one)."""
@@ -66,13 +66,13 @@ REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Template:
-    """A string in which `${NAME}` and `${NAME:-default}` stand for the environment, resolved at use.
+    """A string with references `${NAME}` and `${NAME:-default}` to the environment, resolved at use.
 
-    Its repr names the references and hides the text around them, which may be a key that somebody wrote out.
+    The repr names the references and hides the text around them, which may be a key.
 
     Attributes:
         text: As configured.
-        literal: References are not read in it: it was typed as an argument, and the shell has expanded what it wanted.
+        literal: No references: the text was typed as an argument, already expanded by the shell.
     """
 
     text: str
@@ -80,14 +80,14 @@ class Template:
 
     @override
     def __repr__(self) -> str:
-        found = () if self.literal else tuple(match.group(1) for match in REFERENCE.finditer(self.text))
-        names = "".join(f"${{{name}}}, " for name in found)
+        names_found = () if self.literal else tuple(match.group(1) for match in REFERENCE.finditer(self.text))
+        names = "".join(f"${{{name}}}, " for name in names_found)
         return f"Template({names}{len(self.text)} characters)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRef:
-    """A model of a provider; as text `PROVIDER/MODEL`."""
+    """A provider's model; as text `PROVIDER/MODEL`."""
 
     provider: str
     model: str
@@ -104,23 +104,23 @@ class Provider:
     Attributes:
         name: As in `PROVIDER/MODEL`.
         dialect: The wire format, one of `DIALECTS`.
-        base_url: What stands before the dialect's path; empty for the embedded one, whose address its process tells.
+        base_url: The URL before the dialect's path; empty for the embedded model.
         api_key: The credential; None if the preset's variable has it, or none is needed.
-        key_variable: The environment variable that the preset reads, None if it is not a preset's name.
+        key_variable: The preset's environment variable for the key, None without a preset.
         headers: Sent with each request.
-        options: Sent with each request, `extra_body` among them, unless a profile or a session says otherwise.
-        models: Names to offer; empty means ask the provider.
-        default_model: The one to start with, None if there is no obvious one.
-        ca_file: Certificates to trust instead of the system's, None for those.
+        options: Default options, `extra_body` included; profile and session override them.
+        models: Models to offer; empty means ask the provider.
+        default_model: The model to start with, None if none is obvious.
+        ca_file: Certificates to trust instead of the system's, None for the system's.
         timeout: Seconds between bytes.
-        allow_http: Plain http to another machine is meant.
-        api_version: For dialects that have one.
+        allow_http: Permits plain http to another machine.
+        api_version: For dialects with a version.
         prices: By model, as configured.
-        preset: It stands in no file: it comes from the table of presets.
-        label: What a person calls it.
-        embedded: It is the demo model, a process that the host starts.
-        file: Where it stands, empty for a preset.
-        in_keyring: Its `api_key` came from the system's keyring.
+        preset: Comes from the table of presets, not from a file.
+        label: Display name.
+        embedded: The demo model, a process started by the host.
+        file: The file it is configured in, empty for a preset.
+        in_keyring: The `api_key` came from the system's keyring.
     """
 
     name: str
@@ -150,19 +150,19 @@ class ServerSpec:
 
     Attributes:
         name: `[A-Za-z0-9_-]{1,40}` without `__`.
-        transport: How it is reached.
-        command: The program, for stdio; None for a bundled or remote one.
-        args: Its arguments; never through a shell.
-        env: Given to it beside the Contract's list.
-        cwd: Its working directory, None for ours.
-        url: Where it is, for http and sse; None for a bundled one, whose process tells.
+        transport: The transport.
+        command: The program, for stdio; None for a bundled or remote server.
+        args: The program's arguments; never through a shell.
+        env: Further environment variables of the program.
+        cwd: The program's working directory, None for ours.
+        url: The address for http and sse; None for a bundled server, whose process prints it.
         headers: Sent with each request to `url`.
         enabled: Connected at start.
-        timeout: Seconds for one request; 0 is never.
+        timeout: Seconds for a request; 0 for no limit.
         mode: The protocol era to speak.
-        bundled: The name of the bundled server it is, None for others.
-        watch: Files whose change restarts it.
-        allow_http: Plain http to another machine is meant.
+        bundled: Name of the bundled server, None for others.
+        watch: Files whose change restarts the server.
+        allow_http: Permits plain http to another machine.
     """
 
     name: str
@@ -183,17 +183,17 @@ class ServerSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A named set of system prompt, model, tool protocol, servers, options: an agent. None leaves a thing as it is.
+    """A named set of system prompt, model, tool protocol, servers and options: an agent. None leaves a setting unchanged.
 
     Attributes:
-        name: As it is chosen by.
-        system: What the model is told before all else; `{time}` and `{servers}` in it are filled in as a turn begins.
-        servers: The servers whose tools are offered.
-        tools: The patterns, `SERVER.TOOL` with `*`, of the tools that are offered.
-        model: The model that choosing the profile chooses.
-        protocol: The same of the tool protocol.
-        options: Over the provider's, under the session's.
-        file: Where it stands.
+        name: The name to choose it by.
+        system: The system prompt; `{time}` and `{servers}` are filled in when a turn begins.
+        servers: Servers whose tools are offered.
+        tools: Patterns `SERVER.TOOL`, with `*`, of offered tools.
+        model: The model to switch to.
+        protocol: The tool protocol to switch to.
+        options: Override the provider's, and are overridden by the session's.
+        file: The file it is configured in.
     """
 
     name: str
@@ -208,13 +208,13 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What becomes of calls without asking: deny beats ask beats allow.
+    """Decides calls without asking: deny beats ask beats allow.
 
     Attributes:
-        server: A server's name, `*` stands for any characters.
-        tool: A tool's name, likewise.
-        action: What to do.
-        where: The file it stands in.
+        server: A server's name, with `*` as wildcard.
+        tool: A tool's name, with `*` as wildcard.
+        action: The decision.
+        where: The file it is configured in.
     """
 
     server: str
@@ -225,12 +225,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds of a turn.
+    """Limits of a turn.
 
     Attributes:
-        steps: Model exchanges in one turn.
-        connect_wait: Seconds that a turn waits for servers still connecting, from its own start or from theirs, whichever is later.
-        retries: How often a request is sent again by itself that a provider refused for a while (429, 5xx).
+        steps: Most model exchanges in a turn.
+        connect_wait: Longest wait for connecting servers, in seconds from the later of the turn's and the server's start.
+        retries: Most automatic retries of a request refused temporarily (429, 5xx).
     """
 
     steps: int = 25
@@ -240,11 +240,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """How long sessions are kept.
+    """How long sessions are stored.
 
     Attributes:
         keep: Seconds, None for ever.
-        max: Bytes that the database may take, None for any.
+        max: Largest database in bytes, None for no limit.
     """
 
     keep: float | None = None
@@ -253,11 +253,11 @@ class Store:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ui:
-    """How the screens look.
+    """The appearance of the app.
 
     Attributes:
-        theme: Name of a theme, None for the default.
-        ascii: Draw with ASCII alone; None asks the terminal.
+        theme: A theme's name, None for the default.
+        ascii: Draw with ASCII alone; None decides by the terminal.
     """
 
     theme: str | None = None
@@ -266,27 +266,27 @@ class Ui:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that is configured: files, environment and arguments as one value.
+    """The whole configuration: files, environment and arguments.
 
     Attributes:
-        config_file: The configuration that was read, None if there is none.
-        config_dir: Where what the app saves goes.
-        data_dir: Where the database is.
+        config_file: The configuration file, None if there is none.
+        config_dir: The folder for files saved by the app.
+        data_dir: The database's folder.
         model: The chosen model; None means the embedded one.
         protocol: The tool protocol.
-        profile: The name of the profile to start with, empty for none; `model` and `protocol` are what it chose already.
+        profile: Name of the profile to start with, empty for none; already applied to `model` and `protocol`.
         profiles: By name.
-        providers: By name: configured ones first, then the presets, then the embedded one.
+        providers: By name: configured ones first, then presets, then the embedded one.
         servers: By name, in the order of the files.
-        rules: Of config.toml, then those that the app saved.
+        rules: From config.toml, then those saved by the app.
         allow: The patterns of `--allow`, `SERVER.TOOL` with `*`.
-        limits: Bounds of a turn.
-        store: How long sessions are kept.
-        ui: How the screens look.
-        environment: The environment as it was when the program started.
-        notices: Things to tell that stop nothing, a sentence each, without any secret.
+        limits: Limits of a turn.
+        store: How long sessions are stored.
+        ui: The appearance of the app.
+        environment: The environment at the program's start.
+        notices: Warnings, a sentence each, without secrets.
         default_servers: The bundled servers are used because none is configured.
-        fixed: Which choices that the app remembers are silent at the next start, because `config.toml` makes them.
+        fixed: Remembered choices that `config.toml` overrides.
     """
 
     config_dir: Path

@@ -1,4 +1,4 @@
-"""References to the environment, resolved at use, and what of it is a secret. Source: DESIGN, Contract, Secrets and Children."""
+"""Resolves references to the environment, and determines which values are secret."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ CHILD_VARIABLES = (
     "REQUESTS_CA_BUNDLE",
     "NODE_EXTRA_CA_CERTS",
 )
-"""What a stdio server gets of our environment; no value of these is a secret, wherever it is referred to."""
+"""Variables of our environment passed to stdio servers; their values are never secret."""
 
 
 @final
 class Secret:
-    """A credential's value, which no repr, str or format shows.
+    """A credential's value, hidden from repr, str and format.
 
     Attributes:
-        name: What the mark of the redactor and the exports call it: the variable, or the key it was configured under.
+        name: Name in the redactor's mark and in exports: the variable, or the configuration key.
     """
 
     __slots__ = ("_text", "name")
@@ -47,7 +47,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The value: for a request's header, a child's environment, the redactor, and nothing else."""
+        """Return the value: for a request's header, a child's environment, or the redactor only."""
         return self._text
 
     @override
@@ -68,8 +68,8 @@ class Resolved:
     """A template with its references filled in.
 
     Attributes:
-        text: What to use.
-        secrets: The values in it that came from the environment and count as secrets.
+        text: The text to use.
+        secrets: Secret values from the environment in the text.
     """
 
     text: str
@@ -82,11 +82,11 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ResolvedJSON:
-    """JSON with the references in its strings filled in; keys are left as they are.
+    """JSON with the references in its strings filled in; keys stay unchanged.
 
     Attributes:
-        value: What to use.
-        secrets: The values in it that came from the environment and count as secrets.
+        value: The value to use.
+        secrets: Secret values from the environment in the value.
     """
 
     value: JSON
@@ -98,19 +98,19 @@ class ResolvedJSON:
 
 
 def references(template: Template) -> tuple[str, ...]:
-    """The names of the variables that a template refers to, in its order, each once."""
+    """Return the names of referenced variables, in order, without repetition."""
     if template.literal:
         return ()
     return tuple(dict.fromkeys(match.group(1) for match in REFERENCE.finditer(template.text)))
 
 
 def resolve(template: Template, environment: Mapping[str, str], *, where: str) -> Resolved:
-    """Fill in the references, once: what a variable contains is not read again.
+    """Fill in the references once; a variable's content is not scanned again.
 
     Args:
         template: As configured.
         environment: The snapshot in the settings.
-        where: For the error: the provider's or server's key.
+        where: The provider's or server's key, for the error.
 
     Raises:
         SettingsError: A variable without a default is not set.
@@ -138,7 +138,7 @@ def resolve(template: Template, environment: Mapping[str, str], *, where: str) -
 
 
 def resolve_json(value: JSON, environment: Mapping[str, str], *, where: str) -> ResolvedJSON:
-    """Fill in the references in every string of a JSON value, as `resolve` does.
+    """Fill in the references in every string of a JSON value.
 
     Raises:
         SettingsError: A variable without a default is not set.
@@ -161,12 +161,12 @@ def resolve_json(value: JSON, environment: Mapping[str, str], *, where: str) -> 
 
 
 def resolve_options(options: Options, environment: Mapping[str, str], *, where: str) -> Options:
-    """Options as they are sent: the references in `extra_body` filled in.
+    """Fill in the references in `extra_body`.
 
     Args:
         options: As configured.
         environment: The snapshot in the settings.
-        where: For the error: the provider or the profile.
+        where: The provider or the profile, for the error.
 
     Raises:
         SettingsError: A variable without a default is not set.
@@ -179,36 +179,36 @@ def resolve_options(options: Options, environment: Mapping[str, str], *, where: 
 
 
 def resolve_headers(headers: Mapping[str, Template], environment: Mapping[str, str], *, where: str) -> dict[str, str]:
-    """A provider's or server's own headers, ready to send.
+    """Fill in the references of configured headers.
 
     Raises:
-        SettingsError: A variable is not set, or a value cannot stand in a header; the value is not shown.
+        SettingsError: A variable is not set, or a value is invalid in a header; the value is not shown.
     """
-    found: dict[str, str] = {}
+    filled: dict[str, str] = {}
     for name, template in headers.items():
         place = f"{where}.{name}"
         text = resolve(template, environment, where=place).text.strip(" \t")
         if not is_header_value(text):
             raise SettingsError(
-                "the value has a character that cannot stand in a header", place, _look_into(references(template))
+                "the value has a character that is invalid in a header", place, _look_into(references(template))
             )
-        found[name] = text
-    return found
+        filled[name] = text
+    return filled
 
 
 def is_header_value(text: str) -> bool:
-    """Whether a text can be sent as a header's value: visible ASCII, with spaces and tabs inside."""
+    """Whether a text is a valid header value: visible ASCII, with spaces and tabs inside."""
     return all(" " <= character <= "~" or character == "\t" for character in text)
 
 
 def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | None:
-    """The key to send to a provider: its `api_key`, else what the preset's variable holds.
+    """Return a provider's key: its `api_key`, else the preset's variable.
 
     Returns:
-        None where neither gives one: a local server may need none.
+        None without a key: a local server may need none.
 
     Raises:
-        SettingsError: A variable that `api_key` names is not set or empty, or the key cannot stand in a header.
+        SettingsError: A variable named in `api_key` is not set or empty, or the key is invalid in a header.
     """
     where = f"providers.{provider.name}.api_key"
     if provider.api_key is None:
@@ -225,28 +225,28 @@ def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | N
         return None
     if not is_header_value(text):
         raise SettingsError(
-            "the key has a character that cannot stand in a header", where, _look_into((name,) if name else ())
+            "the key has a character that is invalid in a header", where, _look_into((name,) if name else ())
         )
     return Secret(name or f"{provider.name}.api_key", text)
 
 
 def secrets_of(settings: Settings) -> tuple[Secret, ...]:
-    """Every value that the Contract calls a secret, for the redactor; variables that are not set are left out."""
-    found: dict[Secret, None] = {}
+    """Return all secret values for the redactor; unset variables are skipped."""
+    secrets: dict[Secret, None] = {}
     for provider in settings.providers.values():
-        found.update(dict.fromkeys(_secrets_of_provider(provider, settings.environment)))
+        secrets.update(dict.fromkeys(_secrets_of_provider(provider, settings.environment)))
     for profile in settings.profiles.values():
-        found.update(dict.fromkeys(_given(_strings(profile.options.extra_body), settings.environment)))
+        secrets.update(dict.fromkeys(_given(_strings(profile.options.extra_body), settings.environment)))
     for spec in settings.servers.values():
         templates = [*spec.headers.values(), *spec.env.values(), *spec.args]
         templates += [spec.url] if spec.url is not None else []
-        found.update(dict.fromkeys(_given(templates, settings.environment)))
-        found.update(dict.fromkeys(_written(spec)))
-    return tuple(found)
+        secrets.update(dict.fromkeys(_given(templates, settings.environment)))
+        secrets.update(dict.fromkeys(_written(spec)))
+    return tuple(secrets)
 
 
 def secret_headers(settings: Settings) -> tuple[str, ...]:
-    """The names of the configured headers that take a secret from the environment, for the redactor: however short it is."""
+    """Return the names of configured headers with a secret from the environment, for the redactor."""
     owners = (*settings.providers.values(), *settings.servers.values())
     return tuple(
         name
@@ -257,20 +257,20 @@ def secret_headers(settings: Settings) -> tuple[str, ...]:
 
 
 def listed_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What every child may have of an environment: no credential is in it."""
+    """Return the variables passed to every child; none is a credential."""
     return {name: environment[name] for name in CHILD_VARIABLES if name in environment}
 
 
 def child_environment(spec: ServerSpec, environment: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of a stdio server: the Contract's list as far as it exists, and the server's own `env`.
+    """Return a stdio server's complete environment: `CHILD_VARIABLES`, and the server's own `env`.
 
     Raises:
-        SettingsError: A variable that its `env` refers to is not set.
+        SettingsError: A variable that `env` refers to is not set.
     """
-    found = listed_environment(environment)
+    variables = listed_environment(environment)
     for name, template in spec.env.items():
-        found[name] = resolve(template, environment, where=f"servers.{spec.name}.env.{name}").text
-    return found
+        variables[name] = resolve(template, environment, where=f"servers.{spec.name}.env.{name}").text
+    return variables
 
 
 def _secrets_of_provider(provider: Provider, environment: Mapping[str, str]) -> Iterator[Secret]:
@@ -280,7 +280,7 @@ def _secrets_of_provider(provider: Provider, environment: Mapping[str, str]) -> 
     try:
         key = credential(provider, environment)
     except SettingsError:
-        key = None  # it fails whoever uses the provider, not the redactor
+        key = None  # an error for users of the provider, not for the redactor
     if key is not None:
         yield key
     yield from _given(templates, environment)
@@ -295,9 +295,9 @@ def _given(templates: Iterable[Template], environment: Mapping[str, str]) -> Ite
 
 
 def _written(spec: ServerSpec) -> Iterator[Secret]:
-    """The credentials that stand in a server's command line, environment and URL themselves."""
+    """Yield credentials written literally into a server's command line, environment or URL."""
     words = [argument.text for argument in spec.args] + ([spec.url.text] if spec.url is not None else [])
-    for name, value in (*in_words(words), *in_variables({name: each.text for name, each in spec.env.items()})):
+    for name, value in (*in_words(words), *in_variables({name: template.text for name, template in spec.env.items()})):
         yield Secret(name, value)
 
 
@@ -313,4 +313,4 @@ def _strings(value: JSON) -> Iterator[Template]:
 
 
 def _look_into(names: Sequence[str]) -> str:
-    return f"look into the environment variable {' or '.join(names)}" if names else "write it again, in ASCII"
+    return f"check the environment variable {' or '.join(names)}" if names else "write it again, in ASCII"

@@ -1,4 +1,4 @@
-"""One server's table read, and the server that somebody typed as an argument."""
+"""Reads servers from the configuration and from the command line."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tui_host.settings.urls import check_url, split
 
 SERVER_NAME = re.compile(r"(?!.*__)[A-Za-z0-9_-]{1,40}")
 
-# Programs that start the one their first argument names.
+# Programs that start another program, named by an argument.
 _LAUNCHERS = frozenset({"uvx", "npx", "bunx", "pipx", "uv", "npm", "bun", "deno", "node", "python", "run", "exec"})
 _SECRET_VARIABLE = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 _NEEDS = {"command": ("args", "cwd"), "url": ("headers", "allow_http")}
 
 
 def read_server(name: str, table: Table) -> ServerSpec:
-    """A server as configured; what is wrong is in the table's report."""
+    """Read a server; mistakes go to the table's report."""
     if not SERVER_NAME.fullmatch(name):
         table.mistake(
-            "", f'"{shown(name)}" is no name for a server', "use 1 to 40 letters, digits, - and _, without __"
+            "", f'"{shown(name)}" is not a valid server name', "use 1 to 40 letters, digits, - and _, without __"
         )
     command, url = table.template("command"), table.template("url", hidden=True)
     bundled = _bundled(table)
@@ -55,14 +55,14 @@ def read_server(name: str, table: Table) -> ServerSpec:
 
 
 def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
-    """The server of `tui-host URL` and `tui-host -- COMMAND…`, with a name made from it.
+    """Return the server of `tui-host URL` or `tui-host -- COMMAND…`, with a generated name.
 
     Args:
-        url_or_command: A URL as text, or a program with its arguments. Both are taken as they stand: no reference is
-            read in them, no shell sees them. Plain http is meant where it was typed.
+        url_or_command: A URL as text, or a program with its arguments. Taken literally: no references, no shell. Plain http is permitted
+            if typed.
 
     Raises:
-        SettingsError: It is no http or https URL, or there is no program.
+        SettingsError: The URL is invalid, or there is no program.
     """
     if isinstance(url_or_command, str):
         check_url(url_or_command, allow_http=True, where="URL")
@@ -76,7 +76,7 @@ def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
         )
     command, *args = url_or_command or ("",)
     if not command:
-        raise SettingsError("no program was named", "COMMAND", "write tui-host -- PROGRAM ARGUMENTS")
+        raise SettingsError("no program given", "COMMAND", "write tui-host -- PROGRAM ARGUMENTS")
     if any("\0" in word for word in url_or_command):
         raise SettingsError("a NUL character in an argument", "COMMAND", "remove it")
     return ServerSpec(
@@ -87,13 +87,13 @@ def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
 
 
 def server_name(text: str) -> str:
-    """A valid name for a server, as like a text as can be; `server` where nothing of it is left."""
+    """Return a valid server name similar to a text; `server` if nothing remains."""
     name = re.sub(r"[^A-Za-z0-9_]+", "-", text)
     return re.sub(r"_{2,}", "_", name)[:40].strip("-_") or "server"
 
 
 def _program(words: Sequence[str]) -> str:
-    """What of a command says best which server it is: the program, or what a launcher was told to start."""
+    """Return the most telling word of a command: the program, or the program started by a launcher."""
     for word in words:
         stem = re.sub(r"(?<=.)@[^@]*$", "", PurePath(word).name)
         stem = re.sub(r"\.(?:py|js|mjs|cjs|ts|sh|exe)$", "", stem)
@@ -108,15 +108,15 @@ def _bundled(table: Table) -> str | None:
         table.mistake("bundled", f'found "{shown(name)}", expected one of {", ".join(BUNDLED)}', nearest(name, BUNDLED))
     ways = [key for key in ("command", "url", "bundled") if key in table]
     if not ways:
-        table.mistake("", "no command, no url and no bundled", "say with one of them how to reach the server")
+        table.mistake("", "no command, url or bundled", "set one of them to say how to reach the server")
     for key in ways[1:]:
-        table.mistake(key, f"stands beside {ways[0]}", f"remove one: a server has {' or '.join(ways)}")
+        table.mistake(key, f"conflicts with {ways[0]}", f"remove one: a server has {' or '.join(ways)}")
     for way, keys in _NEEDS.items():
         for key in keys:
             if key in table and ways and way not in ways:
-                table.mistake(key, f"goes with {way} alone", "remove it")
+                table.mistake(key, f"is only valid with {way}", "remove it")
     if "env" in table and "url" in table:
-        table.mistake("env", "goes with a process that is started, not with url", "remove it")
+        table.mistake("env", "is only valid for a started process, not with url", "remove it")
     return name
 
 
@@ -128,7 +128,9 @@ def _transport(table: Table, bundled: str | None) -> Transport:
         fitting = ("stdio", "http") if bundled == "weather" else ("stdio",)
     if transport not in fitting:
         way = f'bundled = "{shown(bundled)}"' if bundled is not None else "url" if "url" in table else "command"
-        table.mistake("transport", f'found "{transport}", which {way} does not have', f"write {' or '.join(fitting)}")
+        table.mistake(
+            "transport", f'found "{transport}", which {way} does not support', f"write {' or '.join(fitting)}"
+        )
     return transport
 
 
@@ -138,10 +140,10 @@ def _environment(env: Table | None) -> dict[str, Template]:
     read = env.named_templates()
     for name, template in read.items():
         if not name or "=" in name or "\0" in name:
-            env.mistake(name, "not a variable's name", "write letters, digits and _")
+            env.mistake(name, "not a valid variable name", "use letters, digits and _")
         elif _SECRET_VARIABLE.search(name) and template.text and "${" not in template.text:
             env.report.notices.append(
-                f"{env.where(name)}: the secret itself stands in the file; "
+                f"{env.where(name)}: the file contains the secret itself; "
                 f'write "${{{shown(name)}}}" and set that variable instead'
             )
     return read
@@ -152,14 +154,14 @@ def _check_command(table: Table, spec: ServerSpec) -> None:
         return
     text = spec.command.text
     if not text.strip():
-        table.mistake("command", "empty", "name the program")
+        table.mistake("command", "empty", "write the program's name")
     elif text.startswith("~"):
-        table.report.notices.append(f"{table.where('command')}: ~ stands for itself here; write ${{HOME}}")
+        table.report.notices.append(f"{table.where('command')}: ~ is not expanded here; write ${{HOME}}")
     elif "/" in text and not text.startswith(("/", "${")) and spec.cwd is None:
         table.report.notices.append(
-            f"{table.where('command')}: a relative path is looked for where tui-host was started; write the whole path"
+            f"{table.where('command')}: a relative path depends on the folder tui-host is started in; write the full path"
         )
     elif " " in text.strip() and not spec.args and "/" not in text.partition(" ")[0]:
         table.report.notices.append(
-            f"{table.where('command')}: the whole text is taken as one program's name; its arguments go into args"
+            f"{table.where('command')}: the whole text is taken as the program's name; put arguments into args"
         )

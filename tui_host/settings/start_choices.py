@@ -1,4 +1,4 @@
-"""What a start begins with: profile, model and tool protocol, out of what was typed, what is configured, what is remembered."""
+"""Chooses profile, model and tool protocol for a start from typed, configured and remembered values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Origin: TypeAlias = Literal["typed", "config", "state", ""]
 
 
 class Typed(Protocol):
-    """What was typed; None was not."""
+    """The typed options; None if not typed."""
 
     @property
     def model(self) -> str | None:
@@ -26,7 +26,7 @@ class Typed(Protocol):
 
     @property
     def needs_model(self) -> bool:
-        """Whether the command asks a model: a variable in the configured one that is not set fails it."""
+        """Whether the command asks a model: if so, an unset variable in the configured model is a mistake."""
         ...
 
     @property
@@ -42,11 +42,11 @@ class Typed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What is chosen.
+    """The choices for a start.
 
     Attributes:
         profile: None for none.
-        model: None for the embedded one.
+        model: None for the embedded model.
         protocol: A tool protocol's name.
     """
 
@@ -57,14 +57,14 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choosing:
-    """Where choices stand.
+    """The sources of the choices.
 
-    What was typed wins over the profile; a profile that was typed, or stands in the person's file, over what else stands there;
-    that over what is remembered; and there a model or a tool protocol, which was chosen later, over the profile.
+    Typed values win over the profile. A profile typed or configured wins over the configured model and tool protocol, and these win over
+    remembered values. A remembered model or tool protocol wins over a remembered profile, since it was chosen later.
 
     Attributes:
-        config: The person's file.
-        state: What the app remembers, applied where that is silent.
+        config: The user's file.
+        state: Remembered values, applied where the user's file is silent.
     """
 
     config: Table
@@ -76,7 +76,7 @@ class Choosing:
     report: Report
 
     def choose(self) -> Chosen:
-        """What a start begins with; each mistake is in the report."""
+        """Return the choices; mistakes go to the report."""
         profile, origin = self._profile()
         return Chosen(profile=profile, model=self._model(profile, origin), protocol=self._protocol(profile, origin))
 
@@ -90,15 +90,15 @@ class Choosing:
             return self.profiles.get(configured), "config"
         if remembered is not None and remembered not in self.profiles:
             where = self.state.where("profile")
-            self.report.notices.append(f'{where}: no profile "{shown(remembered)}"; it is not used')
+            self.report.notices.append(f'{where} is ignored: no profile "{shown(remembered)}"')
         return self.profiles.get(remembered or ""), "state"
 
     def _known(self, name: str, where: str) -> Profile | None:
-        found = self.profiles.get(name)
-        if found is None:
-            remedy = nearest(name, tuple(self.profiles)) if self.profiles else f"write [profiles.{shown(name)}] first"
+        profile = self.profiles.get(name)
+        if profile is None:
+            remedy = nearest(name, tuple(self.profiles)) if self.profiles else f"define [profiles.{shown(name)}] first"
             self.report.mistake(f'no profile "{shown(name)}"', where, remedy)
-        return found
+        return profile
 
     def _model(self, profile: Profile | None, origin: Origin) -> ModelRef | None:
         configured, remembered = self.config.text("model"), self.state.text("model")
@@ -117,7 +117,7 @@ class Choosing:
         elif remembered is not None:
             doubts = Report()
             read = read_model(remembered, self.providers, self.state.where("model"), doubts)
-            self.report.notices += [f"{doubt}; it is not used" for doubt in doubts.mistakes]
+            self.report.notices += [f"ignored: {doubt}" for doubt in doubts.mistakes]
         if is_over or read is None:
             read = of_profile or read
         if self.typed.model is not None:
@@ -128,7 +128,7 @@ class Choosing:
         remembered = self.state.text("protocol")
         if remembered is not None and remembered not in PROTOCOLS:
             where = self.state.where("protocol")
-            self.report.notices.append(f'{where}: no tool protocol "{shown(remembered)}"; it is not used')
+            self.report.notices.append(f'{where} is ignored: no tool protocol "{shown(remembered)}"')
             remembered = None
         of_profile = None if profile is None else profile.protocol
         protocol = self.config.choice("protocol", PROTOCOLS, remembered or of_profile or PROTOCOLS[0])

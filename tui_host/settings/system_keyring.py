@@ -1,7 +1,7 @@
-"""Keys in the system's keyring: service `tui-host`, user name = the provider's name. Source: DESIGN, Contract; SEC-10.
+"""Keys in the system's keyring, under service `tui-host` and the provider's name as user.
 
-Everything here blocks, on a bus or on a person who is asked to unlock: call it in a thread. The library is imported with the first
-use. Nothing is ever kept in a file instead: where there is no keyring, it is as if there were no key in it.
+Every function blocks, on a bus or on a user who is asked to unlock: call it in a thread. The library is imported on first use.
+Keys are never stored in a file instead: a missing keyring counts as an empty one.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ SERVICE: Final = "tui-host"
 
 _T = TypeVar("_T")
 _NONE = frozenset({"keyring.backends.fail", "keyring.backends.null"})
-"""The modules of what stands in where a system has no keyring."""
+"""Modules of the stand-ins for a missing keyring."""
 
 
 def may_have_key(provider: Provider) -> bool:
-    """Whether the keyring is asked for a provider's key: it names none itself, and may need one."""
+    """Whether to ask the keyring for a provider's key: the provider names no key and may need one."""
     return (
         provider.api_key is None and not provider.embedded and not (provider.preset and provider.key_variable is None)
     )
 
 
 def keyring_name() -> str:
-    """What the system's keyring is called; empty where there is none, or one that writes keys in clear.
+    """Return the keyring's name; empty without a keyring, or for one that stores plain text.
 
     Raises:
-        SettingsError: It cannot be loaded.
+        SettingsError: The keyring cannot be loaded.
     """
     backend = _backend()
     return "" if backend is None else backend.name
 
 
 def stored_key(provider: str) -> str | None:
-    """A provider's key; None where the keyring has none, or there is no keyring.
+    """Return a provider's key, None if there is none.
 
     Raises:
         SettingsError: The keyring is locked, or fails.
     """
     backend = _backend()
-    found = None if backend is None else _told(provider, lambda: backend.get_password(SERVICE, provider))
-    return found or None
+    key = None if backend is None else _told(provider, lambda: backend.get_password(SERVICE, provider))
+    return key or None
 
 
 def with_stored_key(provider: Provider) -> Provider:
-    """The provider with the key that the keyring has for it as its `api_key`; the same one where it has none.
+    """Return the provider with its key from the keyring, or unchanged without one.
 
     Raises:
         SettingsError: The keyring is locked, or fails.
@@ -62,15 +62,15 @@ def with_stored_key(provider: Provider) -> Provider:
 
 
 def with_key(provider: Provider, key: str) -> Provider:
-    """The provider with a key of the keyring as its `api_key`: taken as it stands, whatever is in it."""
+    """Return the provider with a key from the keyring, taken literally."""
     return replace(provider, api_key=Template(text=key, literal=True), in_keyring=True)
 
 
 def store_key(provider: str, key: str) -> str:
-    """Put a provider's key into the keyring; returns what the keyring is called.
+    """Store a provider's key; returns the keyring's name.
 
     Raises:
-        SettingsError: There is none, it is locked, or it fails. Then nothing is kept anywhere.
+        SettingsError: The keyring is missing, locked, or fails. Nothing is stored then.
     """
     backend = _backend()
     if backend is None:
@@ -84,7 +84,7 @@ def store_key(provider: str, key: str) -> str:
 
 
 def forget_key(provider: str) -> bool:
-    """Take a provider's key out of the keyring; False if it had none.
+    """Delete a provider's key; False if there was none.
 
     Raises:
         SettingsError: The keyring is locked, or fails.
@@ -97,7 +97,7 @@ def forget_key(provider: str) -> bool:
 
 
 def _backend() -> KeyringBackend | None:
-    """The keyring that a system has, or that a person has chosen by the library's own configuration."""
+    """Return the system's keyring, or the one chosen in the library's own configuration."""
     try:
         from keyring import get_keyring
     except ImportError:
@@ -108,7 +108,7 @@ def _backend() -> KeyringBackend | None:
 
 
 def _told(provider: str, work: Callable[[], _T]) -> _T:
-    """What a backend gives; whatever it raises becomes words, without a value."""
+    """Run a backend call and turn any exception into words without the key."""
     try:
         return work()
     except Exception as error:

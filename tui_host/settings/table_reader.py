@@ -1,4 +1,4 @@
-"""Tables of a TOML file read key by key, with every mistake kept instead of the first one thrown."""
+"""Reads TOML tables key by key, collecting mistakes instead of raising the first."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeGuard, TypeVar
 
 from tui_host.errors import JSON
-from tui_host.settings.mistakes import Report, found, nearest, shown
+from tui_host.settings.mistakes import Report, describe_value, nearest, shown
 from tui_host.settings.schema import REFERENCE, Template
 
 T = TypeVar("T", bound=str)
 N = TypeVar("N", bound=float)
 
 DEEPEST = 32
-"""How deep tables and arrays may lie in each other."""
+"""Deepest nesting of tables and arrays."""
 
 LONGEST_SECONDS = 1e9
 
@@ -27,13 +27,13 @@ _POWERS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def duration_of(text: str) -> float | None:
-    """Seconds, out of text such as `90d`, `12h`, `30m`; None for any other."""
+    """Parse a duration such as `90d`, `12h`, `30m` into seconds; None if invalid."""
     match = _DURATION.fullmatch(text)
     return None if match is None else float(int(match.group(1)) * _SECONDS[match.group(2)])
 
 
 def size_of(text: str) -> int | None:
-    """Bytes, out of text such as `5GB` or `500MB`, where `GiB` counts by 1024; None for any other."""
+    """Parse a size such as `5GB` or `500MB` into bytes, `GiB` in powers of 1024; None if invalid."""
     match = _SIZE.fullmatch(text)
     if match is None:
         return None
@@ -42,25 +42,25 @@ def size_of(text: str) -> int | None:
 
 
 def is_table(value: object) -> TypeGuard[dict[str, object]]:
-    """Whether a value of a TOML document is a table."""
+    """Whether a TOML value is a table."""
     return isinstance(value, dict)
 
 
 def is_array(value: object) -> TypeGuard[list[object]]:
-    """Whether a value of a TOML document is an array."""
+    """Whether a TOML value is an array."""
     return isinstance(value, list)
 
 
 class Table:
-    """One table of a file.
+    """A table of a file.
 
-    Each method takes a key, gives its value or the default where it is missing or wrong, and keeps the mistake. Keys
-    that no method asked for are unknown: `finish` tells them.
+    Each method returns the value of a key, or the default if missing or wrong, and reports the mistake. `finish` reports keys that no
+    method asked for.
 
     Attributes:
-        file: The file, as errors name it.
-        path: The table's key in it, empty for the file itself.
-        report: Where mistakes go.
+        file: The file, as named in errors.
+        path: The table's key in the file, empty for the file itself.
+        report: Receives mistakes.
     """
 
     def __init__(self, data: Mapping[str, object], *, file: str, path: str = "", report: Report) -> None:
@@ -74,21 +74,21 @@ class Table:
         return key in self._data
 
     def where(self, key: str = "") -> str:
-        """File and key, for an error."""
+        """Return file and key for an error."""
         path = f"{self.path}.{_key(key)}" if self.path and key else self.path or (_key(key) if key else "")
         return f"{self.file}: {path}" if path and self.file else path or self.file
 
     def mistake(self, key: str, what: str, remedy: str) -> None:
-        """Keep a mistake at a key."""
+        """Report a mistake at a key."""
         self.report.mistake(what, self.where(key), remedy)
 
     def text(self, key: str, *, hidden: bool = False) -> str | None:
-        """A string."""
+        """Read a string."""
         value = self._get(key)
         return None if value is None else self._text(self.where(key), value, hidden=hidden)
 
     def choice(self, key: str, choices: Sequence[T], default: T) -> T:
-        """One of several words."""
+        """Read one of several words."""
         value = self.text(key)
         if value is None:
             return default
@@ -98,78 +98,84 @@ class Table:
         listed = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
         self.mistake(
             key,
-            f'found "{shown(value)}", expected {listed}',
+            f'describe_value "{shown(value)}", expected {listed}',
             nearest(value, choices, "write it" if len(choices) == 1 else "write one of them"),
         )
         return default
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """True or false."""
+        """Read true or false."""
         value = self._get(key)
         if value is None or isinstance(value, bool):
             return default if value is None else value
-        self.mistake(key, f"{found(value)}, expected true or false", "write true or false, without quotes")
+        self.mistake(key, f"{describe_value(value)}, expected true or false", "write true or false, without quotes")
         return default
 
     def number(self, key: str, default: float, *, zero: bool) -> float:
-        """Seconds, as an integer or not; `zero` says whether 0 is one."""
+        """Read seconds, as an integer or a fraction; `zero` permits 0."""
         value = self._get(key)
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.mistake(key, f"{found(value)}, expected a number", f"write a number, such as {default:g}")
+            self.mistake(key, f"{describe_value(value)}, expected a number", f"write a number, such as {default:g}")
         elif not 0 <= value <= LONGEST_SECONDS or (value == 0 and not zero):
             least = "0 or more" if zero else "more than 0"
-            self.mistake(key, f"{found(value)}, expected {least}", f"write a number, such as {default:g}")
+            self.mistake(key, f"{describe_value(value)}, expected {least}", f"write a number, such as {default:g}")
         else:
             return float(value)
         return default
 
     def count(self, key: str, default: int, *, least: int = 1) -> int:
-        """An integer from 1 on, or from `least`."""
+        """Read an integer of at least `least`."""
         value = self._get(key)
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LONGEST_SECONDS:
-            self.mistake(key, f"{found(value)}, expected an integer from {least} on", f"write one, such as {default}")
+            self.mistake(
+                key,
+                f"{describe_value(value)}, expected an integer, {least} or more",
+                f"write an integer, such as {default}",
+            )
             return default
         return value
 
     def duration(self, key: str) -> float | None:
-        """Seconds, out of text such as `90d`, `12h`, `30m`."""
+        """Read seconds from text such as `90d`, `12h`, `30m`."""
         return self._converted(key, duration_of, "a duration", "90d, 12h or 30m")
 
     def size(self, key: str) -> int | None:
-        """Bytes, out of text such as `5GB` or `500MB`; `GiB` counts by 1024."""
+        """Read bytes from text such as `5GB` or `500MB`; `GiB` counts by 1024."""
         return self._converted(key, size_of, "a size", "5GB or 500MB")
 
     def template(self, key: str, *, hidden: bool = False) -> Template | None:
-        """A string that may hold references."""
+        """Read a string that may hold references."""
         value = self.text(key, hidden=hidden)
         return None if value is None else Template(text=value)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """An array of strings."""
+        """Read an array of strings."""
         value = self._get(key)
         if value is None:
             return ()
         if not is_array(value):
-            self.mistake(key, f"{found(value, hidden=True)}, expected an array of text", 'write ["one", "two"]')
+            self.mistake(
+                key, f"{describe_value(value, hidden=True)}, expected an array of text", 'write ["one", "two"]'
+            )
             return ()
         read = [self._text(f"{self.where(key)}[{index}]", item, hidden=False) for index, item in enumerate(value)]
         return tuple(item for item in read if item is not None)
 
     def templates(self, key: str) -> tuple[Template, ...]:
-        """An array of strings that may hold references."""
+        """Read an array of strings that may hold references."""
         return tuple(Template(text=item) for item in self.texts(key))
 
     def named_templates(self) -> dict[str, Template]:
-        """All of this table, as strings that may hold references and be secrets, by names that a person chose."""
+        """Read the whole table as strings under user-chosen names; values may hold references and be secrets."""
         read = {name: self.template(name, hidden=True) for name in self.names()}
         return {name: template for name, template in read.items() if template is not None}
 
     def json(self, key: str) -> dict[str, JSON]:
-        """A table that can be sent as JSON."""
+        """Read a table as JSON."""
         table = self.table(key)
         if table is None:
             return {}
@@ -178,43 +184,47 @@ class Table:
             try:
                 read[name] = _json(table._get(name))  # noqa: SLF001 - of its own class
             except ValueError as error:
-                table.mistake(name, str(error), "write what JSON has: text, numbers, true, false, arrays, tables")
+                table.mistake(name, str(error), "use JSON values: text, numbers, true, false, arrays, tables")
         return read
 
     def table(self, key: str) -> Table | None:
-        """A table inside this one; None where it is missing."""
+        """Read an inner table, None if missing."""
         value = self._get(key)
         if value is None:
             return None
         if not is_table(value):
-            self.mistake(key, f"{found(value, hidden=True)}, expected a table", f"write it under [{self._path(key)}]")
+            self.mistake(
+                key, f"{describe_value(value, hidden=True)}, expected a table", f"write it under [{self._path(key)}]"
+            )
             return None
         return Table(value, file=self.file, path=self._path(key), report=self.report)
 
     def array(self, key: str) -> Iterator[Table]:
-        """The tables of an array of them, `[[key]]`."""
+        """Yield the tables of an array of tables, `[[key]]`."""
         value = self._get(key)
         items = value if is_array(value) else []
         if value is not None and not is_array(value):
-            self.mistake(key, f"{found(value, hidden=True)}, expected an array of tables", f"write [[{key}]]")
+            self.mistake(key, f"{describe_value(value, hidden=True)}, expected an array of tables", f"write [[{key}]]")
         for number, item in enumerate(items, 1):
             path = f"{self._path(key)} #{number}"
             if is_table(item):
                 yield Table(item, file=self.file, path=path, report=self.report)
             else:
-                self.report.mistake(f"{found(item)}, expected a table", f"{self.file}: {path}", f"write [[{key}]]")
+                self.report.mistake(
+                    f"{describe_value(item)}, expected a table", f"{self.file}: {path}", f"write [[{key}]]"
+                )
 
     def names(self) -> tuple[str, ...]:
-        """All keys, where they are names that a person chose; none of them is unknown then."""
+        """Return all keys, for user-chosen names; none counts as unknown."""
         self._asked.update(dict.fromkeys(self._data))
         return tuple(self._data)
 
     def finish(self) -> None:
-        """Tell every key that nothing asked for."""
-        known = tuple(self._asked)
+        """Report every key that no method asked for."""
+        asked = tuple(self._asked)
         for key in self._data:
             if key not in self._asked:
-                self.mistake(key, "unknown key", nearest(key, known))
+                self.mistake(key, "unknown key", nearest(key, asked))
 
     def _get(self, key: str) -> object:
         self._asked[key] = None
@@ -225,15 +235,15 @@ class Table:
 
     def _text(self, where: str, value: object, *, hidden: bool) -> str | None:
         if not isinstance(value, str):
-            self.report.mistake(f"{found(value, hidden=hidden)}, expected text", where, "write it in quotes")
+            self.report.mistake(f"{describe_value(value, hidden=hidden)}, expected text", where, "write it in quotes")
             return None
         if "\0" in value:
             self.report.mistake("a NUL character in the text", where, "remove it")
             return None
         if "${" in REFERENCE.sub("", value):
             self.report.notices.append(
-                f"{where}: a ${{…}} that is no reference is left as it stands; "
-                "only ${NAME} and ${NAME:-default} stand for the environment"
+                f"{where}: a ${{…}} that is no reference is left unchanged; "
+                "references are ${NAME} and ${NAME:-default}"
             )
         return value
 
@@ -243,7 +253,7 @@ class Table:
             return None
         converted = convert(value) if isinstance(value, str) else None
         if converted is None:
-            self.mistake(key, f"{found(value)}, expected {what}", f"write it in quotes, like {examples}")
+            self.mistake(key, f"{describe_value(value)}, expected {what}", f"write it in quotes, like {examples}")
         return converted
 
 
@@ -253,15 +263,15 @@ def _key(key: str) -> str:
 
 def _json(value: object, depth: int = 0) -> JSON:
     if depth > DEEPEST:
-        raise ValueError(f"more than {DEEPEST} tables or arrays in each other")
+        raise ValueError(f"more than {DEEPEST} levels of tables or arrays")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{found(value)}, which JSON does not have")
+        raise ValueError(f"{describe_value(value)}, which JSON does not have")
     if isinstance(value, int) and abs(value) >= 2**63:
-        raise ValueError("found a number of more than 64 bits")
+        raise ValueError("describe_value a number of more than 64 bits")
     if isinstance(value, (bool, int, float, str)):
         return value
     if is_array(value):
         return [_json(item, depth + 1) for item in value]
     if is_table(value):
         return {name: _json(item, depth + 1) for name, item in value.items()}
-    raise ValueError(f"{found(value)}, which JSON does not have")
+    raise ValueError(f"{describe_value(value)}, which JSON does not have")

@@ -1,4 +1,4 @@
-"""The prompts of the tool protocols: shipped as files, replaced by a person's own beside the configuration. Blocks on the disk."""
+"""The prompts of the tool protocols: shipped files, or the user's own beside the configuration. Blocks on the disk."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tui_host.settings.schema import PROTOCOLS
 FOLDER = "protocols"
 LARGEST = 1 << 20
 TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
-"""What a prompt holds in the place of the list of tools, and of the person's own system prompt."""
+"""Placeholders for the list of tools, and for the user's system prompt."""
 _RESOURCES = re.compile(r"\{resources\}\n?(.*?)\{/resources\}\n?", re.DOTALL)
-"""A section that a prompt has only where there are resources to be read."""
+"""A section that a prompt contains only if there are resources to read."""
 _PLACE = re.compile(r"\{[A-Za-z_ ]{1,30}\}")
 _ELSEWHERE = ("{time}", "{servers}")
-"""What stands in the prompts of profiles alone."""
+"""Placeholders valid only in the system prompts of profiles."""
 
 
 def template_of(name: str, config_dir: Path) -> str:
-    """A tool protocol's prompt, as it stands in the files now; empty for one that has none.
+    """Return a tool protocol's prompt as it is in the files now; empty for a tool protocol without a prompt.
 
     Raises:
-        SettingsError: A person's own cannot be read, or lists no tools, or holds what nothing is put in the place of.
+        SettingsError: The user's own prompt cannot be read, lists no tools, or has an unknown placeholder.
     """
     own = config_dir / FOLDER / f"{name}.md"
     try:
@@ -35,7 +35,7 @@ def template_of(name: str, config_dir: Path) -> str:
         standard = shipped(f"{FOLDER}/{name}.md")
         return standard.read_text(encoding="utf-8") if standard.is_file() else ""
     except OSError as error:
-        raise SettingsError(f"cannot be read: {error.strerror}", str(own), "mend or remove it") from error
+        raise SettingsError(f"cannot be read: {error.strerror}", str(own), "fix or remove it") from error
     if len(text) > LARGEST:
         raise SettingsError(f"larger than {LARGEST >> 20} MB", str(own), "write a shorter prompt")
     try:
@@ -47,46 +47,48 @@ def template_of(name: str, config_dir: Path) -> str:
 
 
 def with_sections(template: str, *, resources: bool) -> str:
-    """A prompt with the sections that apply, without their marks; `resources` says whether there are any to be read."""
+    """Return a prompt with its optional sections kept or removed; `resources` says whether there are resources to read."""
     return _RESOURCES.sub(lambda section: section[1] if resources else "", template)
 
 
 def unused_templates(config_dir: Path) -> Iterator[str]:
-    """What to tell of files beside the configuration that look like prompts of tool protocols and are none."""
+    """Report files in the folder that name no tool protocol with a prompt."""
     try:
         names = sorted(path.stem for path in (config_dir / FOLDER).iterdir() if path.suffix == ".md")
     except OSError:
-        return  # none is there; one that cannot be read is told when it is used
-    known = [name for name in PROTOCOLS if "hub" not in name and name != "native"]
+        return  # no folder; an unreadable prompt is reported when used
+    with_prompts = [name for name in PROTOCOLS if "hub" not in name and name != "native"]
     for name in names:
-        if name in known or name == "README":
+        if name in with_prompts or name == "README":
             continue
         where = shown(f"{FOLDER}/{name}.md")
         if name in PROTOCOLS:
-            yield f"{where}: {name} has no prompt of its own to be replaced; it is not used"
+            yield f"{where} is not used: {name} has no prompt to replace"
         else:
-            yield f'{where}: no tool protocol "{shown(name)}"; it is not used; {nearest(name, known)}'
+            yield f'{where} is not used: no tool protocol "{shown(name)}"; {nearest(name, with_prompts)}'
 
 
 def _check(template: str, file: str) -> None:
-    """Tell what would go to the model otherwise than it was meant. Other words in braces are the person's own."""
+    """Reject placeholders that would reach the model literally. Other words in braces are the user's own."""
     report = Report()
     if TOOLS not in template:
-        what = f"{TOOLS} stands nowhere in it, so the model would be told of no tool"
-        report.mistake(what, file, f"write {TOOLS} where the list of tools belongs")
+        what = f"{TOOLS} is missing, so the model would not learn of any tool"
+        report.mistake(what, file, f"write {TOOLS} in the place of the list of tools")
     template = with_sections(template, resources=True)
-    for mark, other in (("{resources}", "{/resources}"), ("{/resources}", "{resources}")):
+    for mark, partner in (("{resources}", "{/resources}"), ("{/resources}", "{resources}")):
         if mark in template:
-            report.mistake(f"{mark} has no {other}", file, "a section for resources stands between these two")
+            report.mistake(f"{mark} has no {partner}", file, "enclose the section for resources in both")
     for place in dict.fromkeys(_PLACE.findall(template)):
-        meant = next((each for each in (TOOLS, INSTRUCTIONS, "{resources}") if _same(place, each)), "")
+        meant = next(
+            (placeholder for placeholder in (TOOLS, INSTRUCTIONS, "{resources}") if _same(place, placeholder)), ""
+        )
         if place in _ELSEWHERE:
-            report.mistake(f"nothing is put in the place of {place}", file, "it belongs into a profile's system prompt")
+            report.mistake(f"{place} is not replaced here", file, "use it in a profile's system prompt")
         elif meant and place != meant:
-            report.mistake(f"nothing is put in the place of {place}", file, f"write {meant}, if that was meant")
+            report.mistake(f"{place} is not replaced here", file, f"did you mean {meant}?")
     report.raise_if_any()
 
 
 def _same(place: str, known: str) -> bool:
-    """Whether one is the other but for case, spaces, and an ending."""
+    """Whether two placeholders are equal but for case, spaces, and a plural ending."""
     return place.strip("{} ").lower().rstrip("s") == known.strip("{}").rstrip("s")

@@ -1,4 +1,4 @@
-"""TOML files as they lie on the disk: read whole, bounded, with each failure one mistake."""
+"""Reads TOML files whole, within limits; each failure is a mistake in the report."""
 
 from __future__ import annotations
 
@@ -11,21 +11,18 @@ from pathlib import Path
 from tui_host.settings.mistakes import Report, shown
 
 LARGEST = 1_000_000
-"""Bytes of a configuration file; more is a mistake, such as a wrong path."""
+"""Largest configuration file, in bytes; more is a mistake, such as a wrong path."""
 
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def read_document(path: Path, report: Report, *, needed: bool) -> dict[str, object] | None:
-    """The tables of a file. Blocks on the disk.
+    """Read the tables of a file. None without a file, or if the file cannot be read. Blocks on the disk.
 
     Args:
         path: The file.
-        report: Where mistakes go.
-        needed: It is a mistake if there is no such file.
-
-    Returns:
-        None where there is no file, or, with the mistake kept, where it cannot be read.
+        report: Receives mistakes.
+        needed: A missing file is a mistake.
     """
     name = shown_path(path)
     try:
@@ -34,22 +31,24 @@ def read_document(path: Path, report: Report, *, needed: bool) -> dict[str, obje
     except (FileNotFoundError, NotADirectoryError):
         if not needed:
             return None
-        report.mistake("no such file", name, "write it, or name another one")
+        report.mistake("no such file", name, "create it, or give another path")
     except IsADirectoryError:
-        report.mistake("found a folder, expected a file", name, f"name the file in it, such as {name}/config.toml")
+        report.mistake(
+            "found a folder, expected a file", name, f"give the path of the file, such as {name}/config.toml"
+        )
     except OSError as error:
-        report.mistake(f"cannot be read: {error.strerror or type(error).__name__}", name, "look at its permissions")
+        report.mistake(f"cannot be read: {error.strerror or type(error).__name__}", name, "check its permissions")
     else:
         if len(data) <= LARGEST:
             return _parsed(data, name, report)
-        report.mistake(f"more than {LARGEST:,} bytes", name, "name a configuration file")
+        report.mistake(f"more than {LARGEST:,} bytes", name, "give the path of a configuration file")
     return None
 
 
 def files_of(folder: Path, report: Report) -> Iterator[tuple[str, Path]]:
-    """Name and path of each `NAME.toml` in a folder, sorted; none where there is no folder.
+    """Yield name and path of each `NAME.toml` in a folder, sorted; nothing without the folder.
 
-    Other files are left alone: editors and our own saving leave some there.
+    Other files are ignored: editors and our own saving leave some.
     """
     try:
         paths = sorted(folder.iterdir())
@@ -57,7 +56,7 @@ def files_of(folder: Path, report: Report) -> Iterator[tuple[str, Path]]:
         return
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        report.mistake(f"the folder cannot be read: {reason}", shown_path(folder), "look at its permissions")
+        report.mistake(f"the folder cannot be read: {reason}", shown_path(folder), "check its permissions")
         return
     for path in paths:
         if path.suffix == ".toml" and not path.name.startswith(".") and _may_be_read(path):
@@ -65,12 +64,12 @@ def files_of(folder: Path, report: Report) -> Iterator[tuple[str, Path]]:
 
 
 def shown_path(path: Path) -> str:
-    """A path in one line: a file's name may hold anything but a slash."""
+    """Return a path on one line: a file's name may contain anything but a slash."""
     return shown(str(path), longest=400)
 
 
 def _may_be_read(path: Path) -> bool:
-    """Whether reading does not wait for somebody; what cannot be looked at is read, so that the reason is told."""
+    """Whether reading will not block. An inaccessible file counts, so that its error is reported."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except OSError:
@@ -84,7 +83,7 @@ def _parsed(data: bytes, name: str, report: Report) -> dict[str, object] | None:
         line = data.count(b"\n", 0, error.start) + 1
         report.mistake(f"not UTF-8: byte 0x{data[error.start]:02x}", f"{name}: line {line}", "save the file as UTF-8")
     except RecursionError:
-        report.mistake("too many tables or arrays in each other", name, "write them flat")
+        report.mistake("tables or arrays nested too deeply", name, "flatten them")
     except ValueError as error:
         what, place = str(error), _PLACE.search(str(error))
         where = name
@@ -92,5 +91,5 @@ def _parsed(data: bytes, name: str, report: Report) -> dict[str, object] | None:
             what = what[: place.start()] + (f", at column {place.group(2)}" if place.group(2) else ", at the end")
             last_line = data.rstrip().count(b"\n") + 1
             where = f"{name}: line {place.group(1) or last_line}"
-        report.mistake(f"not TOML: {shown(what)}", where, "mend it; the format is described at https://toml.io")
+        report.mistake(f"not TOML: {shown(what)}", where, "fix it; see https://toml.io for the format")
     return None

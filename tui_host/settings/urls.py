@@ -1,4 +1,4 @@
-"""URLs taken apart, and to which of them a credential may travel: https anywhere, plain http only to this machine."""
+"""Checks and splits URLs. Credentials may travel over https anywhere, over plain http only to this machine."""
 
 from __future__ import annotations
 
@@ -9,30 +9,25 @@ from tui_host.errors import SettingsError
 
 
 def check_url(url: str, *, allow_http: bool, where: str = "") -> None:
-    """Refuse a URL that is none, or that is plain http to another machine.
-
-    Args:
-        url: As it will be used, after references were resolved.
-        allow_http: The provider or server says that plain http is meant.
-        where: For the error; file and key, or the provider's or server's name.
+    """Refuse an invalid URL, and plain http to another machine; `where` names file and key, or the provider or server.
 
     Raises:
-        SettingsError: With a text that shows scheme and host alone, since the rest may carry a credential.
+        SettingsError: Shows scheme and host alone, since the rest may hold a credential.
     """
     parts = split(url, where=where)
     if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname or ""):
         raise SettingsError(
-            f"{shown(parts)} would send everything, keys too, unencrypted",
+            f"plain http to {shown(parts)} would send everything unencrypted, keys too",
             where,
-            "use https, or set allow_http = true if that is meant",
+            "use https, or set allow_http = true to permit it",
         )
 
 
 def split(url: str, *, where: str = "") -> SplitResult:
-    """Take an http or https URL apart.
+    """Split an http or https URL.
 
     Raises:
-        SettingsError: When it is not one; the text does not repeat it.
+        SettingsError: The URL is invalid; the text does not repeat it.
     """
     try:
         parts = urlsplit(url)
@@ -42,12 +37,12 @@ def split(url: str, *, where: str = "") -> SplitResult:
     if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_valid:
         raise SettingsError("not an http or https URL", where, "write it like https://host/path")
     if any(character <= " " or character == "\x7f" for character in url):
-        raise SettingsError("a URL with a space or a control character in it", where, "write it like https://host/path")
+        raise SettingsError("the URL contains a space or a control character", where, "write it like https://host/path")
     return parts
 
 
 def parts_of(url: str) -> SplitResult:
-    """A URL that somebody else wrote, taken apart; of what is none nothing is a host."""
+    """Split a foreign URL; an invalid URL has no host."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -57,7 +52,7 @@ def parts_of(url: str) -> SplitResult:
 
 
 def shown(parts: SplitResult) -> str:
-    """Scheme, host and port: what of a URL may stand in an error or a log."""
+    """Return scheme, host and port: the parts of a URL safe for errors and logs."""
     host = parts.hostname or ""
     host = f"[{host}]" if ":" in host else host
     port = f":{parts.port}" if parts.port is not None else ""
@@ -65,7 +60,7 @@ def shown(parts: SplitResult) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a URL's host is this machine, judged by its spelling alone: nothing is looked up."""
+    """Whether a URL's host is this machine, judged by spelling alone, without a lookup."""
     if host.lower().rstrip(".") == "localhost":
         return True
     try:

@@ -1,1 +1,1 @@
-"""Relays for other hosts: what they say to their models and servers is passed on unchanged, and recorded."""
+"""Relays for other hosts that record the traffic with models and servers."""

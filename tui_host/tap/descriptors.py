@@ -1,4 +1,4 @@
-"""Reading and writing descriptors that somebody else may have set not to block. Imported before the first byte flows."""
+"""Reading and writing descriptors, also nonblocking ones. Imported before the first byte flows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ READ_BYTES = 64 << 10
 
 
 def read(source: int) -> bytes:
-    """What has come, once something has; empty at the end."""
+    """Read the next bytes, waiting for them; empty at the end."""
     while True:
         try:
             return os.read(source, READ_BYTES)
@@ -20,16 +20,8 @@ def read(source: int) -> bytes:
 
 
 def write(target: int, chunk: bytes) -> bool:
-    """Write all of it; False if nobody takes it."""
-    try:
-        written = os.write(target, chunk)
-    except BlockingIOError:
-        written = 0
-    except OSError:
-        return False
-    if written == len(chunk):
-        return True
-    rest = memoryview(chunk)[written:]
+    """Write all bytes; returns False if nobody takes them."""
+    rest = memoryview(chunk)
     while rest:
         try:
             rest = rest[os.write(target, rest) :]

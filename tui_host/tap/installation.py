@@ -1,4 +1,4 @@
-"""Taps written into the text of another host's configuration, and taken out again.
+"""Taps in the text of a host's configuration, written and taken out again.
 
 Only insertions: a server's own command and arguments stay in the file letter by letter, with their comments, behind the tap's
 words. So a tap can be taken out of a file that has been edited since, and what was there before stands there again.
@@ -25,7 +25,7 @@ _LEAD = re.compile(r"[ \t\r\n]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What becomes of one server's command.
+    """A server's command before and after.
 
     Attributes:
         place: The keys that lead to the server.
@@ -44,7 +44,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """A server that is left as it is.
+    """A server left unchanged.
 
     Attributes:
         place: The keys that lead to it.
@@ -61,7 +61,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A host's file as it is to be.
+    """A host's file after the change.
 
     Attributes:
         text: The file's text.
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def install(text: str, servers: Iterable[Entry], names: Collection[str], program: Sequence[str]) -> Outcome:
-    """Put a tap before the command of each server, or of those that are named.
+    """Put a tap before the command of every server, or of the named ones only.
 
     Args:
         text: The host's file.
@@ -85,12 +85,12 @@ def install(text: str, servers: Iterable[Entry], names: Collection[str], program
 
 
 def uninstall(text: str, servers: Iterable[Entry], names: Collection[str]) -> Outcome:
-    """Take the taps of all servers, or of those that are named, away again."""
+    """Take the taps of all servers, or of the named servers, out again."""
     return _changed(text, servers, names, lambda entry: _uninstalled(text, entry))
 
 
 def differences(before: Iterable[Entry], after: Iterable[Entry]) -> tuple[Change, ...]:
-    """The servers whose command or arguments are others before than after."""
+    """The servers with a different command or different arguments afterwards."""
     later = {entry.place: entry for entry in after}
     pairs = [(entry, later[entry.place]) for entry in before if entry.place in later]
     return tuple(
@@ -122,7 +122,7 @@ def _changed(
 
 
 def tapped_from(words: Sequence[str]) -> int | None:
-    """Where a server's own command begins behind the words of a stdio tap; None where none stands before it."""
+    """Where a server's own command begins behind the words of a stdio tap; None without a tap."""
     for place, word in enumerate(words[:-1]):
         if PurePath(word).name in PROGRAMS:
             tap = read_words(words[place + 1 :])
@@ -161,7 +161,7 @@ def _installed(text: str, entry: Entry, program: Sequence[str]) -> Left | list[E
 
 
 def _wrong_in(command: Member | None) -> str:
-    """Why an entry has no command and arguments that can be started."""
+    """Why an entry has no usable command and arguments."""
     if command is None:
         return "neither a command nor a URL"
     is_text = isinstance(command.value, Scalar) and isinstance(command.value.value, str) and command.value.value
@@ -169,13 +169,13 @@ def _wrong_in(command: Member | None) -> str:
 
 
 def _is_debugged(server: Object) -> bool:
-    """Whether Visual Studio Code starts it under a debugger: then the command has to be the interpreter itself."""
+    """Whether Visual Studio Code starts the server under a debugger, and so needs the interpreter itself as command."""
     dev = server.member("dev")
     return dev is not None and isinstance(dev.value, Object) and dev.value.member("debug") is not None
 
 
 def _at_the_front(text: str, array: Array, inserted: Sequence[str]) -> Edit:
-    """The words as an array's first elements, in a line of their own each if the others are."""
+    """Insert words as an array's first elements, each on its own line if the elements are."""
     at = array.start + 1
     if not array.elements:
         return Edit(start=at, end=at, text=", ".join(inserted))
@@ -185,7 +185,7 @@ def _at_the_front(text: str, array: Array, inserted: Sequence[str]) -> Edit:
 
 
 def _arguments_before(text: str, command: Member, inserted: Sequence[str]) -> Edit:
-    """A member `args` where there is none."""
+    """Insert a member `args` before the command."""
     before = text[: command.start]
     space = before[len(before.rstrip(" \t\r\n")) :]
     colon = ": " if ": " in text[command.start : command.value.start] else ":"
@@ -212,13 +212,13 @@ def _uninstalled(text: str, entry: Entry) -> Left | list[Edit]:
 
 
 def _is_like_ours(text: str, words: Sequence[str], arguments: Member, command: Member) -> bool:
-    """Whether a server without arguments has a member `args` where `_arguments_before` writes one: right before the command."""
+    """Whether a member `args` of a server without arguments stands where `_arguments_before` writes it: right before the command."""
     is_before = arguments.start < command.start and text[arguments.value.end : command.start].strip(" \t\r\n") == ","
     return len(words) == 1 and is_before
 
 
 def _end_of_ours(text: str, array: Array, end: int) -> int:
-    """Where what was inserted ends: with the comma, and where all stands in one line with the space behind it."""
+    """Where the inserted words end: behind the comma, and in a one-line array behind the space too."""
     comma = after_space(text, end)
     if not text.startswith(",", comma):
         return end
@@ -227,19 +227,19 @@ def _end_of_ours(text: str, array: Array, end: int) -> int:
 
 
 def _lead(text: str, at: int) -> str:
-    """The space that stands there."""
-    found = _LEAD.match(text, at)
-    return "" if found is None else found[0]
+    """The whitespace at a place."""
+    match = _LEAD.match(text, at)
+    return "" if match is None else match[0]
 
 
 def _is_line(words: Sequence[str]) -> bool:
-    """Whether a command without arguments is a whole line, as some hosts give it to a shell, and no path with a space in it."""
+    """Whether a command without arguments is a whole line for a shell, and not a path with a space."""
     first, _, rest = words[0].partition(" ")
     return len(words) == 1 and bool(rest.strip()) and not re.search(r"[/\\$]", first)
 
 
 def _peer(name: str) -> str:
-    """A server's name as a tap's words can have it: no option, and nothing that a host would put something in the place of."""
+    """A server's name as a tap's argument: never an option, and nothing for a host to expand."""
     return _NOT_IN_A_NAME.sub("_", name).lstrip("-") or "server"
 
 

@@ -1,4 +1,4 @@
-"""How long the body of a message is, by its head: requests strictly, responses as leniently as clients read them. Source: RFC 9112, section 6."""
+"""How long a message's body is, by its head: strict for requests, lenient for responses. Source: RFC 9112, section 6."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead
 
 Framing: TypeAlias = int | Literal["none", "chunked", "close"]
-"""How long a body is: so many bytes, none at all, as its chunks tell, or until the connection ends."""
+"""A body's framing: a number of bytes, no body, chunks, or everything until the connection ends."""
 
 _BLANKS = b" \t"
 
@@ -16,13 +16,13 @@ def request_framing(head: RequestHead) -> Framing:
     """How long the request's body is.
 
     Raises:
-        HeadError: It can be read in two ways, or is framed in a way that is not known.
+        HeadError: The framing is ambiguous or unknown.
     """
     lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
     if codings:
         if lengths:
             raise HeadError(400, "Content-Length and Transfer-Encoding in one request")
-        if head.minor == 0 or [each.lower() for each in codings] != [b"chunked"]:
+        if head.minor == 0 or [coding.lower() for coding in codings] != [b"chunked"]:
             raise HeadError(400, "a transfer coding other than chunked")
         return "chunked"
     return _length(lengths, 400) if lengths else "none"
@@ -32,12 +32,12 @@ def response_framing(head: ResponseHead, method: bytes) -> Framing:
     """How long the response's body is. Source: RFC 9112, section 6.3.
 
     Raises:
-        HeadError: That cannot be told.
+        HeadError: The length is unclear.
     """
     if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
         return "none"
-    said = b",".join(head.values(b"transfer-encoding")).lower().split(b",")
-    codings = [coding for each in said if (coding := each.strip(_BLANKS)) not in {b"", b"identity"}]
+    named = b",".join(head.values(b"transfer-encoding")).lower().split(b",")
+    codings = [coding for name in named if (coding := name.strip(_BLANKS)) not in {b"", b"identity"}]
     if codings:
         return "chunked" if codings[-1] == b"chunked" else "close"  # however often that is said, and whatever is within
     lengths = head.values(b"content-length")
@@ -45,10 +45,10 @@ def response_framing(head: ResponseHead, method: bytes) -> Framing:
 
 
 def _length(values: list[bytes], status: int) -> int:
-    """The one length that all of them say; they pass on as they are, for the other side to judge. Source: RFC 9110, section 8.6."""
-    length, *others = {each.strip(_BLANKS) for each in b",".join(values).split(b",")}
-    if others:
-        raise HeadError(status, "two lengths, one of which is wrong")
+    """The length if all values agree; the header itself passes unchanged. Source: RFC 9110, section 8.6."""
+    length, *different = {value.strip(_BLANKS) for value in b",".join(values).split(b",")}
+    if different:
+        raise HeadError(status, "two different Content-Lengths")
     if not length.isdigit() or len(length) > 18:
-        raise HeadError(status, "a Content-Length that is none")
+        raise HeadError(status, "an invalid Content-Length")
     return int(length)

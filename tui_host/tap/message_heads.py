@@ -1,8 +1,7 @@
-"""Heads of HTTP/1.1 messages out of bytes and into bytes again, each line as it came.
+"""Heads of HTTP/1.1 messages, read from bytes and written back with every line unchanged.
 
-Requests are read strictly, since whoever can reach the port may send them, but for what every server takes: lines without CR,
-folded lines that frame nothing, the target as a whole URL. Responses are read as leniently as clients read them.
-Source: RFC 9112, sections 2 to 5; threats.md, PXY-06 and PXY-07.
+Requests are read strictly, except where every server is lenient: lines without CR, folded lines without influence on framing, a whole URL
+as target. Responses are read as leniently as clients read them. Source: RFC 9112, sections 2 to 5.
 """
 
 from __future__ import annotations
@@ -14,20 +13,20 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 HEAD_LIMIT = 256 << 10
-"""Bytes of one head; more is refused."""
+"""Bytes of a head; more are refused."""
 
 _BLANKS = b" \t"
 _AROUND = b" \t\r\n"
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TEXT = rb"[^\r\n\x00]*(?:\r?\n[ \t][^\r\n\x00]*)*"
-"""With its blanks, which to tell apart here could take for ever, and folded, as RFC 2616 had it."""
+"""A value with blanks, since excluding them here would backtrack, and with folded lines as in RFC 2616."""
 _REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])(\r?\n)")
 _FIELD = re.compile(rb"(" + _TOKEN + rb"):(" + _TEXT + rb")\r?\n")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]" + _TEXT + rb")?\r?\n")
 _LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):(" + _TEXT + rb")\r?\n")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _LAST = len(b"\n\r")
-"""Bytes with which such an end may have begun."""
+"""Bytes at the end that may begin an end of head."""
 _ENDS = (b"\r\n", b"\n")  # of a line; what comes without CR goes on so
 _IN_NO_LINE = re.compile(rb"[\r\n\x00]")
 _WHOLE_URL = re.compile(rb"http://([^/?#@]+)([/?#].*)?", re.IGNORECASE)
@@ -35,17 +34,17 @@ _FOLD = re.compile(rb"\r?\n[ \t]+")
 _FRAMES = rb"(?:content-length|transfer-encoding|host|connection)"
 _FRAMING = re.compile(_FRAMES, re.IGNORECASE)
 _FOLD_THAT_FRAMES = re.compile(rb"\n[ \t]+(?:" + _FRAMES + rb"[ \t]*:|\r?\Z|\r?\n)", re.IGNORECASE)
-"""Where a line that goes on looks like such a header, or like a head's end."""
+"""A folded line that looks like a framing header or a head's end."""
 
-NO_PROXY = "this is no open proxy: the target of a request is a path"
+NO_PROXY = "this is no proxy: the target of a request must be a path"
 _NO_OPTIONS = frozenset[bytes]()
 
 
 class HeadError(Exception):
-    """A message that cannot be passed on.
+    """A message unfit to be passed on.
 
     Attributes:
-        status: The answer that a client gets.
+        status: The HTTP status for the client.
         words: Why.
     """
 
@@ -59,9 +58,9 @@ class Field(NamedTuple):
     """A header.
 
     Attributes:
-        name: Its name.
-        value: What it says, without the blanks around it, in one line.
-        line: The line that it came in, with its end; or the lines.
+        name: The name.
+        value: The value in a single line, stripped.
+        line: The original line, or folded lines, with line ends.
     """
 
     name: bytes
@@ -69,10 +68,10 @@ class Field(NamedTuple):
     line: bytes
 
     def having(self, value: bytes) -> Field:
-        """The same line with another value in it.
+        """The line with a new value.
 
         Raises:
-            HeadError: That would be several.
+            HeadError: The value contains a line break.
         """
         if value == self.value:
             return self
@@ -89,26 +88,26 @@ def made(name: bytes, value: bytes) -> Field:
     """A header of our own.
 
     Raises:
-        HeadError: On the wire it would be several.
+        HeadError: The value contains a line break.
     """
     return Field(name, value, b"%s: %s\r\n" % (name, _in_line(value)))
 
 
 def _in_line(value: bytes) -> bytes:
-    """What comes into a line begins none of its own."""
+    """Refuse a value with a line break."""
     if _IN_NO_LINE.search(value):
-        raise HeadError(502, "a line of a head would be several")
+        raise HeadError(502, "a header with a line break")
     return value
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Head:
-    """What both kinds of heads have.
+    """The common part of request and response heads.
 
     Attributes:
         minor: Of the version, HTTP/1.0 or HTTP/1.1.
         fields: The headers.
-        end: The empty line behind them.
+        end: The empty line behind the headers.
     """
 
     minor: int
@@ -117,11 +116,11 @@ class _Head:
 
     @cached_property
     def by_name(self) -> Mapping[bytes, list[bytes]]:
-        """The values of each header, by its name in lower case."""
-        found: dict[bytes, list[bytes]] = {}
+        """The values of each header by lower-case name."""
+        by_name: dict[bytes, list[bytes]] = {}
         for name, value, _ in self.fields:
-            found.setdefault(name.lower(), []).append(value)
-        return found
+            by_name.setdefault(name.lower(), []).append(value)
+        return by_name
 
     @property
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
@@ -129,26 +128,26 @@ class _Head:
         return ((name, value) for name, value, _ in self.fields)
 
     def values(self, name: bytes) -> list[bytes]:
-        """All values of a header, its name in lower case."""
+        """All values of a header, by lower-case name."""
         return self.by_name.get(name, [])
 
     def value(self, name: bytes) -> bytes:
-        """The first value of a header; empty where there is none."""
-        found = self.by_name.get(name)
-        return found[0] if found else b""
+        """The first value of a header, by lower-case name; empty if the header is missing."""
+        values = self.by_name.get(name)
+        return values[0] if values else b""
 
     @cached_property
     def options(self) -> frozenset[bytes]:
-        """What the `Connection` headers name, in lower case."""
+        """The options in the `Connection` headers, in lower case."""
         values = self.values(b"connection")
         if not values:
             return _NO_OPTIONS
         named = b",".join(values).lower().split(b",")
-        return frozenset(each.strip() for each in named) - {b""}
+        return frozenset(option.strip() for option in named) - {b""}
 
     @property
     def lasts(self) -> bool:
-        """Whether the connection may be used again after this message."""
+        """Whether the connection may be used again afterwards."""
         return b"close" not in self.options and (self.minor == 1 or b"keep-alive" in self.options)
 
 
@@ -157,10 +156,10 @@ class RequestHead(_Head):
     """A request's first line and headers.
 
     Attributes:
-        method: Its method.
-        target: What is asked for, from the path on.
-        line_end: What the first line ended with.
-        is_absolute: The target was a whole URL, whose host stands in for the one in the headers.
+        method: The method.
+        target: The target, from the path on.
+        line_end: The end of the first line.
+        is_absolute: The target was a whole URL, whose host replaces the Host header.
     """
 
     method: bytes
@@ -170,7 +169,7 @@ class RequestHead(_Head):
 
     @property
     def wants_websocket(self) -> bool:
-        """Whether the client asks to go on in another protocol that is passed through as it is."""
+        """Whether the client asks to go on with WebSocket."""
         return b"upgrade" in self.options and self.value(b"upgrade").lower() == b"websocket"
 
 
@@ -180,7 +179,7 @@ class ResponseHead(_Head):
 
     Attributes:
         status: Of three digits.
-        line: The line that it came in, with its end.
+        line: The original line, with its end.
     """
 
     status: int
@@ -188,24 +187,24 @@ class ResponseHead(_Head):
 
     @property
     def is_final(self) -> bool:
-        """Whether it is the answer, and no word before it; a change of protocol is one."""
+        """Whether the response is final, or switches protocols, instead of an interim response."""
         return self.status >= 200 or self.status == 101
 
 
 class HeadEnd:
-    """Finds where a head ends in what comes of it piece by piece, each byte looked at once however small the pieces are."""
+    """Finds the end of a head that comes in pieces, looking at each byte once."""
 
     def __init__(self) -> None:
         self._without = 0
 
     def find(self, data: bytearray) -> int | None:
-        """Where the first head has ended, its empty line with it; None while that is not there.
+        """Find the end of the first head, including the empty line; None while the head is incomplete.
 
         Args:
-            data: The same as before, or with more behind it; else `forget` comes first.
+            data: The bytes so far, only ever extended; call `forget` before new bytes.
 
         Raises:
-            HeadError: It is too long.
+            HeadError: The head is too long.
         """
         match = _END_OF_HEAD.search(data, max(self._without - _LAST, 0))
         self._without = 0 if match else len(data)
@@ -214,33 +213,33 @@ class HeadEnd:
         return match.end() if match else None
 
     def forget(self) -> None:
-        """What was looked at is not there any more."""
+        """Start over with new data."""
         self._without = 0
 
 
 def read_request(block: bytes) -> RequestHead:
-    """A request's head, with the empty line at its end.
+    """Read a request's head, including the empty line at the end.
 
     A folded line is refused in a header that frames, and where it looks like one, as RFC 9112 (section 5.2) allows: what reads it as a line
     of its own takes another framing from it than what joins it. All others tell the same to both.
 
     Raises:
-        HeadError: It is none, or one that could be read in two ways.
+        HeadError: The head is invalid or ambiguous.
     """
     line = _REQUEST_LINE.match(block)
     if line is None:
         raise HeadError(400, "not a request of HTTP/1.1")
     fields, end = _fields(block, line.end(), _FIELD)
     if end not in _ENDS:
-        raise HeadError(400, "a line among the headers that is none")
+        raise HeadError(400, "an invalid line among the headers")
     for name, _, lines in fields:
         if lines.count(b"\n") > 1 and (_FRAMING.fullmatch(name) or _FOLD_THAT_FRAMES.search(lines[:-1])):
-            raise HeadError(400, "a folded header that tells how a message is framed")
+            raise HeadError(400, "a folded header that frames the message")
     minor = int(line[3])
     head = RequestHead(method=line[1], target=line[2], minor=minor, fields=fields, line_end=line[4], end=end)
     hosts = len(head.values(b"host"))
     if hosts > 1 or (not hosts and head.minor == 1):
-        raise HeadError(400, "not one Host header")
+        raise HeadError(400, "no Host header, or several")
     if head.method == b"CONNECT":
         raise HeadError(400, NO_PROXY)
     is_path = head.target.startswith(b"/") or (head.target == b"*" and head.method == b"OPTIONS")
@@ -248,7 +247,7 @@ def read_request(block: bytes) -> RequestHead:
 
 
 def _of_whole_url(head: RequestHead) -> RequestHead:
-    """The same with a path as its target. Source: RFC 9112, section 3.2.2.
+    """Turn a whole URL as target into a path and a Host header. Source: RFC 9112, section 3.2.2.
 
     Raises:
         HeadError: The target is no such URL.
@@ -256,30 +255,30 @@ def _of_whole_url(head: RequestHead) -> RequestHead:
     url = _WHOLE_URL.fullmatch(head.target)
     if url is None:
         raise HeadError(400, NO_PROXY)
-    others = tuple(field for field in head.fields if field.name.lower() != b"host")
+    fields = tuple(field for field in head.fields if field.name.lower() != b"host")
     target = url[2] or b"/"
     if not target.startswith(b"/"):
         target = b"/" + target
-    return replace(head, target=target, fields=(made(b"Host", url[1]), *others), is_absolute=True)
+    return replace(head, target=target, fields=(made(b"Host", url[1]), *fields), is_absolute=True)
 
 
 def read_response(block: bytes) -> ResponseHead:
-    """A response's head, with the empty line at its end.
+    """Read a response's head, including the empty line at the end.
 
     Raises:
-        HeadError: It is none.
+        HeadError: The head is invalid.
     """
     line = _STATUS_LINE.match(block)
     if line is None:
         raise HeadError(502, "the upstream's answer is no response of HTTP/1.1")
     fields, end = _fields(block, line.end(), _LENIENT_FIELD)
     if end not in _ENDS:
-        raise HeadError(502, "the upstream's answer has a line among its headers that is none")
+        raise HeadError(502, "the upstream's answer has an invalid line among its headers")
     return ResponseHead(minor=int(line[1]), status=int(line[2]), line=line[0], fields=fields, end=end)
 
 
 def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[Fields, bytes]:
-    """The headers that begin there, and what is behind them."""
+    """Read the headers from a position on; returns them and the rest."""
     fields: list[Field] = []
     while field := pattern.match(block, at):
         line, name, value = field[0], field[1], field[2].strip(_AROUND)
@@ -291,14 +290,14 @@ def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[Fields, 
 
 
 def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
-    """A request's head on the wire; `target` stands in for its own.
+    """A request's head on the wire, with `target` in place of the head's own if given.
 
     Raises:
-        HeadError: On the wire it would be another.
+        HeadError: The target contains a line break.
     """
     first = b"%s %s HTTP/1.%d%s" % (head.method, target or head.target, head.minor, head.line_end)
     if _REQUEST_LINE.fullmatch(first) is None:
-        raise HeadError(502, "the target of a request would be none")
+        raise HeadError(502, "an invalid request target")
     return b"".join([first, *[field.line for field in head.fields], head.end])
 
 

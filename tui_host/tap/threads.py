@@ -1,4 +1,4 @@
-"""Threads that have begun, or are refused: `threading` waits for ever for one that found no memory to begin with. And how to fork beside them.
+"""Threads whose start can fail without hanging, and forking beside threads. Imported before the first byte flows.
 
 Imported before the first byte flows.
 """
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BEGIN_SECONDS = 5.0
-"""So long a thread may take to begin; one that fails at that tells nobody."""
+"""How long a thread may take to begin; a failure is silent."""
 
 
 class Thread:
-    """A thread, from its first moment on.
+    """A running thread.
 
     Args:
-        work: What it does.
+        work: What to run.
 
     Attributes:
-        ident: As `threading` has it.
+        ident: The thread's id, as in `threading`.
 
     Raises:
-        OSError: There can be no other thread, or there is no memory for it.
+        OSError: The thread cannot start.
     """
 
     def __init__(self, work: Callable[[], object]) -> None:
@@ -53,20 +53,20 @@ class Thread:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not come to its end."""
+        """Whether the thread still runs."""
         return self._running.locked()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for its end, or so long."""
+        """Wait for the thread's end, up to the given seconds."""
         if self._running.acquire(timeout=-1 if seconds is None else seconds):
             self._running.release()
 
 
 def fork() -> int:
-    """As `os.fork`, where there are other threads: the child takes none of the locks that they may hold.
+    """As `os.fork` beside threads: the child must not take a lock from before the fork.
 
     Raises:
-        OSError: There can be no other process.
+        OSError: The process cannot be forked.
     """
     if sys.warnoptions:
         import warnings  # it is there already

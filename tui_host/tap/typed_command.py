@@ -1,4 +1,4 @@
-"""What was typed for a stdio tap, read without the whole grammar: that takes longer than a relay may to start."""
+"""The arguments of `tap stdio`, read without the whole grammar, whose import would delay a server's start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OPTIONS = ("--data-dir", "--log", "--config")
 
 
 class Stdio:
-    """What was typed.
+    """The arguments of `tap stdio`.
 
     Attributes:
         name: The server's name.
@@ -30,7 +30,7 @@ class Stdio:
 
 
 def read_words(words: Sequence[str]) -> Stdio | None:
-    """What the words ask for, if they are a whole and plain `tap stdio`; None leaves them to `cli.arguments`.
+    """Read a whole and plain `tap stdio`; None leaves the words to `cli.arguments`.
 
     The `--` before the command may be missing: some hosts take it for one of their own.
     """

@@ -1,4 +1,4 @@
-"""Copying: what the person is at, to the terminal's clipboard, and what is said of it.
+"""Copy the current text to the terminal's clipboard, and say how much was copied.
 
 The text goes to the terminal itself (OSC 52), so it arrives over ssh too; nobody answers whether it did.
 """
@@ -17,7 +17,7 @@ MUCH = 74_000
 
 
 class Terminal(Protocol):
-    """What of an app is needed."""
+    """The methods of an app used for copying."""
 
     def copy_to_clipboard(self, text: str) -> None:
         """Send a text to the terminal's clipboard."""
@@ -27,7 +27,7 @@ class Terminal(Protocol):
 
 
 def current_source(focused: Widget | None) -> tuple[str, str]:
-    """What the focused view has, else the nearest one around it, in a word and as text; empty if none has anything."""
+    """Return the text of the focused view or its nearest ancestor, with a word for it; two empty strings if none has text."""
     for node in focused.ancestors_with_self if focused is not None else ():
         source: object = getattr(node, "current_source", None)
         match source() if callable(source) else source:
@@ -39,14 +39,14 @@ def current_source(focused: Widget | None) -> tuple[str, str]:
 
 
 def send(app: Terminal, what: str, text: str) -> None:
-    """Send a text to the terminal's clipboard, and say how much of what went there."""
+    """Send a text to the terminal's clipboard, and notify the person of its size."""
     shown = visible(text)  # what is pasted elsewhere must not act there
     app.copy_to_clipboard(shown)
-    said = f"{what}: {len(text):,} characters sent to the terminal's clipboard"
+    notice = f"{what}: {len(text):,} characters sent to the terminal's clipboard"
     if count := hidden(text):
-        said += f", {count} hidden ones as codes"
+        notice += f", {count} hidden ones written as codes"
     if text.endswith("\n"):
-        said += ", with a line end at the end"
+        notice += ", with a line end"
     if len(shown.encode()) > MUCH:
-        said += "; some terminals take no more than 74 kB"
-    app.notify(said, markup=False, timeout=3)
+        notice += "; some terminals accept no more than 74 kB"
+    app.notify(notice, markup=False, timeout=3)

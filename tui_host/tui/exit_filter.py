@@ -1,4 +1,4 @@
-"""The exit filter: whatever still acts on a terminal is deleted from every line that is drawn.
+"""The exit filter: deletes characters and links that act on a terminal from every drawn line.
 
 Entry (`capture.visible`) makes foreign text readable; this is the second layer, for what did not pass there.
 Controls take no cell, so that deleting them keeps a line's width. Source: threats, TRM-01, TRM-07.
@@ -23,8 +23,8 @@ ACTING = re.compile(
 )
 
 
-class Clean(LineFilter):
-    """Deletes control, bidi and other invisible characters, and every hyperlink.
+class ExitFilter(LineFilter):
+    """Deletes control, bidi and invisible characters, and every hyperlink.
 
     Attributes:
         others: What else is done to every line, before: Textual keeps a strip of each line for each filter, so there is one.
@@ -36,7 +36,7 @@ class Clean(LineFilter):
 
     @override
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The same segments, harmless."""
+        """Return the segments without harmful characters."""
         for other in self.others:
             segments = other.apply(segments, background)
         cleaned: list[Segment] | None = None

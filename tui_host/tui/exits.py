@@ -1,4 +1,4 @@
-"""Every way out that is no key: signals, a terminal that has gone, a mistake of ours, a loop that does not turn any more."""
+"""Exits without a key: signals, a lost terminal, a bug, a blocked event loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_host.guard.terminal_state import restore
-from tui_host.host.defects import noticed
+from tui_host.host.defects import catch_defects
 from tui_host.tui import textual_private
 
 if TYPE_CHECKING:
@@ -33,15 +33,15 @@ LOOK_SECONDS = 1.0
 
 @asynccontextmanager
 async def watched(
-    app: App[int], noted: Callable[[BaseException], None], guard: Guard
+    app: App[int], report_error: Callable[[BaseException], None], guard: Guard
 ) -> AsyncGenerator[Callable[[], bool]]:
-    """Within the block signals and a lost terminal end the app in order; yields what says whether a signal has come.
+    """End the app in order on a signal or a lost terminal, within the block; yields a test for «a signal has come».
 
     Plain handlers, and not the loop's: they work also while the loop waits for something.
 
     Args:
         app: What is ended.
-        noted: Told of what went wrong in a thread or a task that nobody waits for; what Python would print over the screen.
+        report_error: Called with errors of threads and tasks nobody awaits; Python would print these over the screen.
         guard: Knows the terminal, which is put back where the app cannot do that any more.
     """
     loop = asyncio.get_running_loop()
@@ -59,11 +59,11 @@ async def watched(
         if thread == textual_private.WRITER and isinstance(error, OSError):
             app.exit(return_code=HANGUP)
         else:
-            noted(error)
+            report_error(error)
 
     before = {number: signal.signal(number, end) for number in SIGNALS}
     try:
-        with noticed(failed):
+        with catch_defects(failed):
             async with asyncio.TaskGroup() as group:
                 watch = group.create_task(_watch_terminal(app))
                 try:
@@ -76,14 +76,14 @@ async def watched(
 
 
 async def _watch_terminal(app: App[int]) -> None:
-    """End the app when its terminal is gone and no signal said so, as in a session without a controlling terminal."""
+    """End the app when the terminal is gone without a signal, as in a session without a controlling terminal."""
     while not is_terminal_gone():
         await asyncio.sleep(LOOK_SECONDS)
     app.exit(return_code=HANGUP)
 
 
 def is_terminal_gone() -> bool:
-    """Whether standard input, which was a terminal, is none any more."""
+    """Whether standard input is no terminal any more."""
     return not os.isatty(0)
 
 
@@ -94,7 +94,7 @@ def _last_resort(guard: Guard, code: int) -> None:
 
 
 def leave_output(app: App[int], code: int, guard: Guard) -> None:
-    """Write what is still buffered. Where nobody reads it any more, drop it, so that the interpreter's end does not fail by it."""
+    """Flush buffered output, or drop output nobody reads, so that the interpreter can end."""
     if textual_private.is_stuck(app):
         restore(guard)
         os._exit(code)  # the interpreter would wait for the writer's lock

@@ -1,4 +1,4 @@
-"""The marks that are drawn, and their ASCII stand-ins for terminals that draw ambiguous widths wide."""
+"""The glyphs to draw with, and ASCII glyphs for terminals that draw ambiguous widths wide."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glyphs:
-    """One set of marks; each takes one cell, if nothing else is said.
+    """One set of glyphs, one cell each unless stated otherwise.
 
     Attributes:
         bar: Left rule of what the person said.
@@ -58,7 +58,7 @@ ASCII = Glyphs(
 
 @runtime_checkable
 class Drawing(Protocol):
-    """An app that knows which marks its terminal can draw."""
+    """An app with glyphs chosen for its terminal."""
 
     @property
     def glyphs(self) -> Glyphs:
@@ -67,6 +67,6 @@ class Drawing(Protocol):
 
 
 def glyphs_of(part: object) -> Glyphs:
-    """The marks of a widget's or a screen's app; all of them where the app does not say."""
+    """Return the glyphs of a widget's or a screen's app; the Unicode ones by default."""
     app: object = getattr(part, "app", None)
     return app.glyphs if isinstance(app, Drawing) else UNICODE

@@ -1,4 +1,4 @@
-"""Files on their way into the app: another process reads them, and the chat says how far that has come."""
+"""Files opened by the app: another process reads them, and the chat shows the progress."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tui_host.errors import SettingsError, StoreError, TuiHostError
-from tui_host.opening.import_process import COMMAND, Reached, question, reached
+from tui_host.opening.import_process import COMMAND, ImportState, import_state, request_line
 from tui_host.settings.secrets import listed_environment
-from tui_host.tui.sources.session_sources import ARRIVING
+from tui_host.tui.sources import ARRIVING
 from tui_host.tui.widgets.first_frame import reading_words
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ WRITE_SECONDS = 5.0
 
 
 class Incoming:
-    """Files that will be read once the app's first frame is there.
+    """Files to read once the app's first frame is painted.
 
     Args:
         paths: Which.
@@ -50,11 +50,13 @@ class Incoming:
         self.broken: TuiHostError | None = None
         self._id = ""
         self._names = " and ".join(path.name or str(path) for path in paths)
-        self._question = question(paths, database, settings)
+        self._question = request_line(paths, database, settings)
         self._environment = listed_environment(settings.environment)
         for path in paths:
             if str(path) == "-":
-                raise SettingsError("the app's keys come from standard input", "-", "put it into a file, and name that")
+                raise SettingsError(
+                    "the app reads its keys from standard input", "-", "save it to a file and open that"
+                )
             if not os.access(path, os.R_OK) or path.is_dir():
                 from tui_host.opening.importing import opened
 
@@ -63,7 +65,7 @@ class Incoming:
 
     @asynccontextmanager
     async def shown_in(self, app: TuiHost) -> AsyncGenerator[None]:
-        """While the block runs the app, it shows how far this has come, and then what came of it.
+        """Show the progress and then the result, while the block runs the app.
 
         An error ends it where no row was shown yet; else what was read stays, and the error stands beside it.
         """
@@ -77,7 +79,6 @@ class Incoming:
                 following.cancel()
 
     def _session_until_then(self, app: TuiHost) -> Session:
-        """What is shown until theirs is there."""
         from tui_host.capture.session_summary import foreign_session
 
         info = foreign_session(ARRIVING, self._names)
@@ -95,11 +96,11 @@ class Incoming:
             else:
                 app.host.fault = error  # whoever runs the app tells it, once the terminal is given back
             return
-        app.host.notices += [*came.notices, "Nothing is kept here: «tui-host sessions import» does."]
+        app.host.notices += [*came.notices, "Nothing is saved here; «tui-host sessions import» saves it."]
 
     @contextmanager
     def _started(self) -> Generator[subprocess.Popen[bytes]]:
-        """The process that reads them; with the block it ends, wherever it is.
+        """Start the reading process, and kill it at the end of the block.
 
         Raises:
             TuiHostError: It cannot be started.
@@ -114,15 +115,17 @@ class Incoming:
                 start_new_session=True,
             )
         except OSError as error:
-            raise TuiHostError(f"the process that reads it cannot be started: {error.strerror}", self._names) from error
+            raise TuiHostError(
+                f"the process that reads the file cannot be started: {error.strerror}", self._names
+            ) from error
         with process:
             try:
                 yield process
             finally:
                 process.kill()  # who waits for its next word hears that there is none
 
-    async def _read(self, process: subprocess.Popen[bytes], app: TuiHost) -> Reached:
-        """Show what comes of it; what it said last, once all is there."""
+    async def _read(self, process: subprocess.Popen[bytes], app: TuiHost) -> ImportState:
+        """Show the records as the process stores them, and return its last report."""
         from tui_host.tui.sources.imported import ArrivingSource
 
         stdin, stdout = _pipe(process.stdin), _pipe(process.stdout)
@@ -130,7 +133,7 @@ class Incoming:
             stdin.write(self._question)
             stdin.flush()
         first = app.session
-        while not (so_far := reached(await asyncio.to_thread(stdout.readline))).is_whole:
+        while not (so_far := import_state(await asyncio.to_thread(stdout.readline))).is_whole:
             if so_far.id:
                 self._id = so_far.id
                 await self._show(so_far.id, app, first)
@@ -139,7 +142,7 @@ class Incoming:
         return so_far
 
     async def _show(self, name: str, app: TuiHost, first: Session) -> None:
-        """Its session has a record: let it take the place of what stood for it."""
+        """Replace the placeholder by the session, once the session has a record."""
         await app.host.ready()
         store = app.host.store
         assert store is not None  # noqa: S101 - it has what it shows
@@ -147,10 +150,10 @@ class Incoming:
         if app.session is first:
             app.call_later(app.show_session, app.host.sessions.foreign(info))  # in the app's own context
         else:
-            app.host.notices.append(f"{self._names} is being read: f5 has it.")
+            app.host.notices.append(f"{self._names} is being read; open it with f5.")
 
     def _is_shown(self, app: TuiHost) -> bool:
-        """Whether a person may have read something of it, or has gone on to another session meanwhile."""
+        """Whether the person may have read something of the session, or has gone on to another session."""
         if not self._id or app.session.id == ARRIVING:
             return False
         if app.session.id != self._id:
@@ -159,7 +162,7 @@ class Incoming:
         return source is not None and bool(source.ladder.rows)
 
     async def _break_off(self, error: TuiHostError, app: TuiHost) -> None:
-        """No more will come: say so in the chat of what there is, and beside it."""
+        """Report the error in the chat and as a notice: no more records will come."""
         from tui_host.chat.conversation import NoteItem, item_to_text
 
         self.broken = error
@@ -174,26 +177,26 @@ class Incoming:
         await self._note_in(app, note)
 
     async def _note_in(self, app: TuiHost, note: NoteItem) -> None:
-        """Put the note behind what is told, once nothing more comes; not where the person has gone on to another session."""
+        """Add the note at the end of the chat once no more items come, if the session is still on screen."""
         from tui_host.tui.sources.imported import ArrivingSource
 
         before, looks = (-1, -1), 0
         while app.session.id == self._id and looks < STILL_LOOKS:
             await asyncio.sleep(LOOK_SECONDS)
-            source, told = None if app.main is None else app.main.source, app.session.conversation
+            source, conversation = None if app.main is None else app.main.source, app.session.conversation
             if isinstance(source, ArrivingSource) and source.live:
                 source.break_off(str(self.broken))
             if source is None or source.live:
                 continue
-            now = len(source.ladder.rows), len(told)
+            now = len(source.ladder.rows), len(conversation)
             looks, before = looks + 1 if now == before else 0, now
         if app.session.id == self._id:
-            told = app.session.conversation
-            if not len(told) or told[len(told) - 1] != note:
-                told.add(note)
+            conversation = app.session.conversation
+            if not len(conversation) or conversation[len(conversation) - 1] != note:
+                conversation.add(note)
 
 
-def _words(so_far: Reached) -> str:
+def _words(so_far: ImportState) -> str:
     share = min(100 * so_far.done // max(so_far.expected, 1), 100)
     return f"{share} % · {so_far.records:,} record{'s' * (so_far.records != 1)}"
 

@@ -1,4 +1,4 @@
-"""Secrets on the screen: `••• NAME (length)` where a value is, or the mark that stands for one in what is kept.
+"""Secrets on the screen: `••• NAME (length)` in place of values and of the marks in saved text.
 
 Source: DESIGN, Contract, Secrets. Copies and exports have the mark itself.
 """
@@ -21,7 +21,7 @@ _MARK = re.compile(r"⟨secret:([\w.\-]+)⟩")
 
 
 def masked(text: str, redacted: Sequence[Redaction], hide: str = UNICODE.hidden) -> str:
-    """The text with the marks of what was taken out of it as masks; other people's marks stay as they are."""
+    """Replace the marks of removed secrets by masks; marks written by people stay."""
     if not redacted or _START not in text:
         return text
     from tui_host.capture.redact.redaction import name_in_mark
@@ -38,7 +38,7 @@ def _without_marks(text: str, lengths: Mapping[str, int], hide: str) -> str:
 
 
 class Mask:
-    """Hides the secrets that the host knows now.
+    """Hides the secrets known to the host.
 
     Args:
         redactor: Gives what knows them; None knows none.
@@ -50,28 +50,28 @@ class Mask:
         self._hide = glyphs.hidden
 
     def __call__(self, text: str) -> str:
-        """A text that may have values in it or marks: masks in the place of both."""
+        """Mask values and marks in a text."""
         return self.marks(self.values(text))
 
     def pieces(self, text: str) -> Sequence[tuple[str, str]]:
-        """A text cut where values stand in it: each piece with the secret's name, empty for what is none."""
+        """Cut a text at secret values: pieces with the secret's name, or an empty name."""
         return [(text, "")] if self._redactor is None else self._redactor().pieces(text)
 
     def values(self, text: str) -> str:
-        """Masks in the place of values alone: a mark that somebody wrote is sent as it stands, and shown so."""
+        """Mask values only: a mark written by a person is sent and shown unchanged."""
         return "".join(f"{self._hide} {name} ({len(piece)})" if name else piece for piece, name in self.pieces(text))
 
     def found(self, text: str) -> list[str]:
-        """The mask of each secret whose value is in a text, once, in order."""
+        """Return the mask of each secret in a text, in order, without repeats."""
         return list(dict.fromkeys(self.values(piece) for piece, name in self.pieces(text) if name))
 
     def marks(self, text: str) -> str:
-        """Masks in the place of marks, in a text that was kept; one of a secret that is not known any more stays."""
+        """Mask the marks in a saved text; marks of unknown secrets stay."""
         if self._redactor is None or _START not in text:
             return text
         return _without_marks(text, self._redactor().lengths, self._hide)
 
 
 def mask_of(host: Host, glyphs: Glyphs = UNICODE) -> Mask:
-    """For what a host shows."""
+    """Return a mask for a host's secrets."""
     return Mask(lambda: host.redactor, glyphs)

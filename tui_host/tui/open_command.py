@@ -1,4 +1,4 @@
-"""`open`: the app on what others captured. It is looked at, not kept: it stands in a database of its own until the app ends.
+"""`open`: shows captures from elsewhere in the app. Records go to a temporary database, deleted when the app ends.
 
 The app's first frame waits for no file.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def open_files(paths: Sequence[Path], settings: Settings) -> int:
-    """The app on files; returns its exit code. No server is started for it.
+    """Run the app on files, without servers, and return the exit code.
 
     Raises:
         SettingsError: There is no terminal to draw on, or a file cannot be opened.

@@ -1,4 +1,4 @@
-"""Runs the app and the host around each other: the host opens once the screen is complete, and ends after the app."""
+"""Runs app and host around each other: the host opens after the first screen is complete, and ends after the app."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_terminal(instead: str = "tui-host ask TEXT") -> None:
 
 
 def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | None = None) -> int:
-    """The app; returns its exit code.
+    """Run the app, and return the exit code.
 
     Args:
         settings: What is configured.
@@ -96,7 +96,7 @@ async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Inco
     database = None if incoming is None else incoming.database
     app = TuiHost(Host(settings, record=record, guard=guard, database=database))
     async with (
-        watched(app, app.noted, guard) as is_told,
+        watched(app, app.report_error, guard) as is_told,
         around(app),
         drawing(app, guard, is_told),
         collecting(app),
@@ -108,7 +108,7 @@ async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Inco
 
 @asynccontextmanager
 async def around(app: TuiHost) -> AsyncGenerator[None]:
-    """The app's host: it opens once the screen is complete, lives while the block runs the app, and has ended when it is left."""
+    """Open the app's host once the screen is complete, and close the host when the block is left."""
 
     async def serve() -> None:
         await app.complete.wait()
@@ -128,7 +128,7 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]) -> AsyncGenerator[None]:
-    """While the block runs the app, a guard knows that the terminal is ours, and a pause of the program costs nothing."""
+    """Tell the guard that the terminal is in use, and let a paused program lose no time, while the block runs the app."""
     from tui_host.guard.terminal_state import given_back
     from tui_host.tui import textual_private
     from tui_host.tui.suspension import PausableLoop, Pauses
@@ -154,7 +154,7 @@ async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]
 
 @asynccontextmanager
 async def collecting(app: TuiHost) -> AsyncGenerator[None]:
-    """While the block runs the app, the collector looks from the complete screen on, and never through what was imported.
+    """Run the garbage collector only after the screen is complete, and never through imported modules, while the block runs.
 
     It was off while modules came in. What they define stays, and each look through it stops the screen for a tenth of a second.
     """

@@ -1,4 +1,4 @@
-"""What an empty chat offers: three questions to try, and the real models that were found."""
+"""Suggestions in an empty chat: three questions, and the models found on this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.capture.visible import line
-from tui_host.llm.probe import found
+from tui_host.llm.probe import presets_with_keys
 from tui_host.settings.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -21,31 +21,31 @@ QUESTIONS = {
 """What the tools of a bundled server are good for."""
 ANYWHERE = ("which tools do you have?", "show me a table and some code", "写 100 字")
 """What can be asked where not all of these servers are."""
-HOW = "Each number sends its question. Nothing runs before you approve it."
-NONE_FOUND = "The demo model follows rules and is no AI. For a real one set OPENAI_API_KEY (or another provider's), or start Ollama. f4 chooses the model."
+HOW = "Press a number to ask its question. Nothing runs before you approve it."
+NONE_FOUND = "The demo model follows fixed rules; it is no AI. For a real model, set OPENAI_API_KEY (or another provider's key) or start Ollama, then choose it with f4."
 MOST = 4
 """Keys, and local servers, that are named; the model screen has them all."""
 
 
 class Offers(NamedTuple):
-    """What stands in a chat without messages: key and text of each question to try, and what else is worth knowing."""
+    """The content of an empty chat: questions with their keys, and lines of advice."""
 
     questions: tuple[tuple[str, str], ...]
     lines: tuple[str, ...]
 
 
 def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
-    """What stands in a chat without messages.
+    """Return the content of an empty chat.
 
     Args:
         settings: Where keys are looked for.
         local: Model servers that answered on this machine; none before they were asked.
     """
-    keys = [f"{PRESETS[name].key_variable} is set ({name})" for name in found(settings.environment)]
+    keys = [f"{PRESETS[name].key_variable} is set ({name})" for name in presets_with_keys(settings.environment)]
     servers = [_server(server) for server in local]
     lines = [HOW]
     if keys or servers:
-        lines += [f"Found: {'; '.join([*keys[:MOST], *servers[:MOST]])}.", "f4 chooses the model."]
+        lines += [f"Found: {'; '.join([*keys[:MOST], *servers[:MOST]])}.", "Choose the model with f4."]
     elif settings.model is None or settings.model.provider == "demo":
         lines.append(NONE_FOUND)
     return Offers(tuple(zip("123", _questions(settings), strict=False)), tuple(lines))
@@ -61,6 +61,6 @@ def _server(server: LocalServer) -> str:
     label = PRESETS[server.provider].label
     first = next(iter(server.models), "")
     if not first:
-        return f"{label} runs here, without a model"
+        return f"{label} runs here, but has no model"
     more = f" and {len(server.models) - 1} more" if len(server.models) > 1 else ""
     return f"{label} runs here with {line(first, 40)}{more}"

@@ -1,4 +1,4 @@
-"""A program that is paused and goes on: `kill -TSTP`, `kill -STOP`, a shell's job control, and `fg`. Source: threats.md, UIX-06."""
+"""Pausing and resuming the program: `kill -TSTP`, `kill -STOP`, a shell's job control, and `fg`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOLD_SECONDS = 5.0
 
 
 class PausableLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time stands still while the program is paused, so that no deadline passes meanwhile.
+    """An event loop whose clock stops while the program is paused, so that no deadline passes.
 
     No clock of the system stands still then. So a pause is the time between two looks at the clock, which an app does many times a second.
     A handler only says that there was one, and `time` alone works it out: so neither changes what the other is in the midst of.
@@ -46,7 +46,7 @@ class PausableLoop(asyncio.SelectorEventLoop):
 
     @override
     def time(self) -> float:
-        """Seconds on the monotonic clock, less those in which the program was paused."""
+        """Return seconds on the monotonic clock, without the pauses."""
         while True:
             heard, now = self._heard, self._clock()
             if heard == self._heard:  # else it may have been read before the pause, or behind it
@@ -61,18 +61,18 @@ class PausableLoop(asyncio.SelectorEventLoop):
         return now - self._paused
 
     def go_on(self) -> None:
-        """A signal's handler says that the program was paused until now, or a moment ago."""
+        """Note that the program was paused until now. Called by a signal handler."""
         self._heard += 1
 
     def skipped(self) -> float:
-        """Seconds that were taken as not passed, since it was last asked for them."""
+        """Return the seconds of pauses since the last call."""
         self.time()
         seconds, self._told = self._paused - self._told, self._paused
         return seconds
 
 
 class Pauses:
-    """Lets a pause cost nothing but its time, and gives the terminal to the shell meanwhile.
+    """Gives the terminal to the shell during a pause, and restores the screen afterwards.
 
     Signals only say what is wanted. What is done about it is done by one task, one thing after the other: a handler runs
     in the midst of anything, also of another handler, and the terminal would be entered twice, or be waited for by its own writer.
@@ -93,7 +93,7 @@ class Pauses:
         self._told = asyncio.Event()
 
     async def heed(self) -> None:
-        """Pause whenever a signal asks for it, until cancelled. Begin once Textual draws: its own handlers give way to these."""
+        """Pause whenever a signal asks for it, until cancelled. Call after Textual has begun to draw, to replace its handlers."""
         signal.signal(signal.SIGTSTP, self._hear)
         signal.signal(signal.SIGCONT, self._hear)
         try:
@@ -118,7 +118,7 @@ class Pauses:
             self._loop.call_soon_threadsafe(_resume, self._app, self._loop)
 
     def _pause(self) -> None:
-        """Leave the screen, stop, and enter the screen again once the shell has given back its terminal."""
+        """Leave the screen, stop, and enter the screen again when the shell gives the terminal back."""
         self._guard.leave()
         textual_private.bound_the_end(self._app)
         try:
@@ -131,7 +131,7 @@ class Pauses:
             self._guard.draw()
 
     def _stand_still(self) -> None:
-        """Stop until there is a terminal to draw on.
+        """Stop until the terminal is available.
 
         Raises:
             InterruptedError: There may be none any more: the program was told to end.
@@ -147,7 +147,7 @@ class Pauses:
 
 
 def _is_in_foreground() -> bool:
-    """Whether the terminal is ours to draw on, as far as job control knows of it."""
+    """Whether job control allows drawing on the terminal."""
     try:
         return os.tcgetpgrp(0) == os.getpgrp()
     except OSError:  # no job control here
@@ -162,4 +162,4 @@ def _resume(app: App[int], loop: PausableLoop) -> None:
     if seconds >= TOLD_SECONDS:
         from tui_host.tui.widgets.transcript.transcript_words import duration
 
-        app.notify(f"paused for {duration(seconds)}; no deadline passed meanwhile", markup=False)
+        app.notify(f"paused for {duration(seconds)}; timeouts did not run meanwhile", markup=False)

@@ -1,4 +1,4 @@
-"""The one place for private names of Textual; `tests/tui/test_textual_private.py` guards each of them."""
+"""All uses of Textual's private names; `tests/tui/test_textual_private.py` guards each of them."""
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 
 
 class Parser(XTermParser):
-    """Textual's, but what stands in a paste is text: an escape in it would be read as keys, which act.
+    """Textual's parser, but escapes inside a paste stay text: Textual would read keys from them.
 
     Source: threats.md, TRM-10.
     """
@@ -51,7 +51,7 @@ class Parser(XTermParser):
 
     @override
     def feed(self, data: str) -> Iterable[Message]:
-        """Take in what was typed; nothing is the end of it."""
+        """Parse typed data; empty data means the end."""
         tame = self._tame(data)
         return super().feed(tame) if tame or not data else ()
 
@@ -59,29 +59,29 @@ class Parser(XTermParser):
         tame: list[str] = []
         while True:
             passed = 0 if self._is_pasting else len(self._begun)
-            text, found, rest = (self._begun + data).partition(PASTED if self._is_pasting else PASTE)
-            self._begun = "" if found else _beginning(text, PASTED if self._is_pasting else PASTE)
+            text, mark, rest = (self._begun + data).partition(PASTED if self._is_pasting else PASTE)
+            self._begun = "" if mark else _beginning(text, PASTED if self._is_pasting else PASTE)
             if self._is_pasting:
                 text = text.removesuffix(self._begun).replace("\x1b", "␛")
-            tame.append((text + found)[passed:])
-            if not found:
+            tame.append((text + mark)[passed:])
+            if not mark:
                 return "".join(tame)
             self._is_pasting = not self._is_pasting
             data = rest
 
 
 def _beginning(text: str, mark: str) -> str:
-    """What stands at the end of a text and may be the beginning of a mark."""
+    """Return the beginning of `mark` at the end of a text."""
     return next((mark[:size] for size in range(len(mark) - 1, 0, -1) if text.endswith(mark[:size])), "")
 
 
 def keep_pastes_text() -> None:
-    """Have Textual's driver read its input with our parser."""
+    """Let Textual's driver read input with our parser."""
     setattr(linux_driver, "XTermParser", Parser)  # noqa: B010 - a name of its own imports
 
 
 def writes_waiting(node: DOMNode) -> int:
-    """How many writes of a node's app wait for a terminal that does not read."""
+    """Return how many writes wait for a terminal that does not read."""
     driver = getattr(node.app, "_driver", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     writer = getattr(driver, "_writer_thread", None)
     queue = getattr(writer, "_queue", None)
@@ -89,25 +89,25 @@ def writes_waiting(node: DOMNode) -> int:
 
 
 def end_messages(app: App[int]) -> None:
-    """End the app without a word of Textual's, whose own shows local variables."""
+    """End the app without Textual's report, which shows local variables."""
     app._close_messages_no_wait()
 
 
 def first_exception(app: App[int]) -> Exception | None:
-    """What ended the app, None if nothing has; of what failed in a worker the mistake itself, which knows its place."""
+    """Return the exception that ended the app, unwrapped from a worker's failure; None if none did."""
     error = app._exception
     return error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
 
 
 def bound_the_end(app: App[int]) -> None:
-    """Let the app end though its terminal reads nothing: Textual would wait for ever for what nobody takes."""
+    """Let the app end though its terminal reads nothing: Textual would wait for ever."""
     writer = getattr(app._driver, "_writer_thread", None)
     if isinstance(writer, WriterThread):
         setattr(writer, "stop", partial(_stop_writer, writer))  # noqa: B010 - a method is replaced, on this one object
 
 
 def let_go(app: App[int]) -> None:
-    """Let an app that is suspended end without touching the terminal, which is another program's by now."""
+    """Let a suspended app end without touching the terminal, now used by another program."""
     driver = app._driver
     if isinstance(driver, linux_driver.LinuxDriver):
         driver.attrs_before = None
@@ -128,7 +128,7 @@ def _stop_writer(writer: WriterThread) -> None:
 
 
 class ExactUpdate(CompositorUpdate):
-    """Strips, each at its place on the screen.
+    """Strips with places on the screen.
 
     Attributes:
         placed: Column and line, from 0 on, and the strip that begins there.
@@ -144,7 +144,7 @@ class ExactUpdate(CompositorUpdate):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A part of a line of the screen that no other widget covers.
+    """An uncovered part of a screen line.
 
     Attributes:
         first: Its first column.
@@ -160,7 +160,7 @@ class Seen:
 
 
 class ExactCompositor(Compositor):
-    """Textual's, but it asks a widget for the lines that are painted, and for those alone.
+    """A compositor that asks widgets only for the lines to be painted.
 
     Textual takes the rectangle around all that changed, has every widget in it rendered whole, and cuts each line at the edges
     of all widgets: where the prompt and the header change together, that is the whole screen. Here a line is looked up
@@ -174,15 +174,15 @@ class ExactCompositor(Compositor):
 
     @override
     def render_partial_update(self) -> ExactUpdate | None:  # pyright: ignore[reportIncompatibleMethodOverride] - all that is done with it is `render_segments`
-        """What changed since the last time, None for nothing."""
+        """Return the changes since the last call; None if nothing changed."""
         screen = self.size.region
-        regions = [found for region in self._dirty_regions if (found := region.intersection(screen))]
+        regions = [visible for region in self._dirty_regions if (visible := region.intersection(screen))]
         self._dirty_regions.clear()
         blocks = list(self._blocks(regions))
         return ExactUpdate([placed for block in blocks for placed in _strips_of(*block)]) if blocks else None
 
     def _blocks(self, regions: Iterable[Region]) -> Iterator[tuple[Widget, Region, Region]]:
-        """Whose lines are painted, where that stands, and which part of it; in cells of the screen."""
+        """Yield widgets with their place and the part to paint, in cells of the screen."""
         open_blocks: dict[tuple[Widget, int, int], tuple[Region, int, int]] = {}
         for y, first, end in self._regions_to_spans(regions):
             for seen in self._seen_at(y):
@@ -211,22 +211,22 @@ class ExactCompositor(Compositor):
 
 
 def _uncovered(y: int, visible: dict[Widget, tuple[Region, Region]]) -> list[Seen]:
-    """The parts of a line, of widgets from front to back, that no other covers."""
-    found: list[Seen] = []
+    """Return the visible parts of a line, of widgets from front to back."""
+    parts: list[Seen] = []
     for widget, (region, clip) in visible.items():
         shown = region.intersection(clip)
         if not shown.y <= y < shown.bottom:
             continue
         free = [(shown.x, shown.right)]
-        for seen in found:
+        for seen in parts:
             free = [
                 part
                 for first, end in free
                 for part in ((first, min(end, seen.first)), (max(first, seen.end), end))
                 if part[0] < part[1]
             ]
-        found += [Seen(first, end, widget, region) for first, end in free]
-    return found
+        parts += [Seen(first, end, widget, region) for first, end in free]
+    return parts
 
 
 def _strips_of(widget: Widget, place: Region, part: Region) -> Iterator[tuple[int, int, Strip]]:
@@ -235,12 +235,12 @@ def _strips_of(widget: Widget, place: Region, part: Region) -> Iterator[tuple[in
 
 
 def paint_exactly(screen: Screen[None]) -> None:
-    """Have a screen paint what changed on it, and no more. Call it before the screen is laid out."""
+    """Let a screen paint only its changes. Call before the screen is laid out."""
     screen._compositor = ExactCompositor()
 
 
 def paint_now(screen: Screen[None], widget: Widget) -> None:
-    """Paint what changed of a widget before anything else is painted, unless the screen is to be laid out first."""
+    """Paint a widget's changes at once, unless the screen has to be laid out first."""
     app = screen.app  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Textual leaves its app open
     if not screen.is_current or app._batch_count or screen._layout_required or screen._repaint_required:
         return

@@ -7,17 +7,17 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, Reading, call, each, made_up, read, speaking
 from tui_host.llm.events import Stopped, TextDelta
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Stop
-from tui_host.llm.protocols import block_end as ending
-from tui_host.llm.protocols import pending_text as held
-from tui_host.llm.protocols.pending_text import Held
+from tui_host.llm.protocols import call_grammar as ending
+from tui_host.llm.protocols import text_reader as held
 from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.text_reader import TextBuffer
 from tui_host.llm.thinktags import ThinkTags
 
 ONE = [("math__add", SUM)]
@@ -32,6 +32,7 @@ def both_ways(name: str, answer: str, *, stop: Stop = "end") -> Reading:
 
 
 @protocols
+@settings(max_examples=15)
 @given(data=st.data())
 def test_deltas_of_any_length_give_the_same(name: str, data: st.DataObject) -> None:
     pieces = [
@@ -378,10 +379,10 @@ class Passing:
 def looked_at(name: str, answer: str, step: int) -> int:
     """How many characters a reader looks at: of what it holds, each time it does, and of what it seeks an end in."""
     sizes: list[int] = []
-    whole = Held.text.fget
+    whole = TextBuffer.text.fget
     assert whole is not None
 
-    def text_of(self: Held, *, whole: Callable[[Held], str] = whole) -> str:
+    def text_of(self: TextBuffer, *, whole: Callable[[TextBuffer], str] = whole) -> str:
         text = whole(self)
         sizes.append(len(text))
         return text
@@ -390,7 +391,7 @@ def looked_at(name: str, answer: str, step: int) -> int:
         return Passing(re.compile("|".join(map(re.escape, texts))), sizes)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Held, "text", property(text_of))
+        patched.setattr(TextBuffer, "text", property(text_of))
         patched.setattr(ending, "_either", passing)
         for owner, pattern in ((ending, "_IN_STRING"), (ending, "_OUTSIDE"), (held, "_TAG")):
             patched.setattr(owner, pattern, Passing(getattr(owner, pattern), sizes))
@@ -401,6 +402,7 @@ def looked_at(name: str, answer: str, step: int) -> int:
     return sum(sizes)
 
 
+@pytest.mark.exhaustive
 @protocols
 @pytest.mark.parametrize("make", [behind, long_arguments])
 def test_what_is_held_is_not_looked_at_anew_with_every_delta(name: str, make: Callable[[str, int], str]) -> None:
@@ -408,6 +410,7 @@ def test_what_is_held_is_not_looked_at_anew_with_every_delta(name: str, make: Ca
     assert len(make(name, 16_000)) <= many < 5 * few
 
 
+@pytest.mark.exhaustive
 @protocols
 @pytest.mark.parametrize("make", [long_answer, one_line, long_arguments])
 def test_an_answer_in_one_piece_is_not_copied_with_every_step(name: str, make: Callable[[str, int], str]) -> None:

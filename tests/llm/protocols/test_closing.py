@@ -11,7 +11,7 @@ from tests.llm.peer import head, peer, provider_at, recorder
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call
 from tests.llm.streams import chunk
 from tui_host.capture.http.exchange_end import read_ending
-from tui_host.llm.answer_events import CLOSED, MADE_UP_LIMIT
+from tui_host.llm.answer_stream import CLOSED, MADE_UP_LIMIT
 from tui_host.llm.fold import Fold
 from tui_host.llm.model_client import ModelClient
 from tui_host.llm.protocols.protocol_table import protocol

@@ -106,7 +106,9 @@ def test_a_call_of_another_protocol_is_put_into_this_ones_grammar(name: str) -> 
 
 
 @protocols
-@pytest.mark.parametrize("before", PLAIN)
+@pytest.mark.parametrize(
+    "before", [name if name == "cline" else pytest.param(name, marks=pytest.mark.exhaustive) for name in PLAIN]
+)
 def test_a_session_may_change_its_protocol_in_the_middle(name: str, before: str) -> None:
     first = read(before, f"Let me see.\n{call(before)}").message
     assert first is not None

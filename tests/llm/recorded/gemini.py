@@ -138,7 +138,7 @@ RECORDED = Recorded(
         "a word of tomorrow": ended("TIRED"),
         "a prompt that is blocked": refused("PROHIBITED_CONTENT"),
         "a prompt that is blocked for no reason of theirs": refused("OTHER"),
-        "[DONE] alone": Case(body=SAID + b"data: [DONE]\n\n", text=TEXT),
+        "[DONE] alone": Case(body=SAID + b"data: [DONE]\n\n", text=TEXT, vendor="[DONE]"),
         "a reason in every chunk": Case(
             body=chunk(part(TEXT[:7]), finish="STOP") + chunk(part(TEXT[7:]), finish="STOP"), text=TEXT, vendor="STOP"
         ),

@@ -1,4 +1,4 @@
-"""Sessions taken away: one module for each format, each made from redacted records alone."""
+"""Exports of sessions: one module for each format, made from redacted records alone."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tui_host.capture.session_summary import SessionInfo
 
 
 class Exported(Protocol):
-    """What has a session: the store, or what is told by several."""
+    """The source of a session to export: the store, or a story of several taps."""
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
-        """Its records in their order; True with those that are its connections' preamble."""
+        """Return the records of a session in order; True with a record of a connection's preamble."""
         ...
 
     def session_items(self, session: str) -> Sequence[str]:
-        """The JSON of its chat's items, in order."""
+        """Return the JSON of the items in the chat, in order."""
         ...
 
 

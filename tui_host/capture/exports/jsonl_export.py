@@ -1,4 +1,4 @@
-"""Sessions as JSON lines, whole: written, and read back record by record. Source: DESIGN, Contract, Record lines."""
+"""Write a session as JSON lines, and read the lines back record by record."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
-from tui_host.capture.session_summary import SessionInfo, rfc3339
-from tui_host.capture.store.imported_names import own_name
+from tui_host.capture.session_summary import SessionInfo, own_name, rfc3339
 from tui_host.errors import JSON, TuiHostError
 
 FORMAT = 1
@@ -38,7 +37,7 @@ _Known = TypeVar("_Known")
 
 
 def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
-    """A session's lines, each with its line end.
+    """Yield the lines of a session, each with a line end.
 
     Args:
         session: For the first line.
@@ -50,15 +49,15 @@ def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Itera
 
 
 def session_line(session: SessionInfo) -> bytes:
-    """The line that begins a session."""
-    return _line({"tui_host": FORMAT, "session": _session(session)})
+    """Return the first line of an export."""
+    return b"{%s}\n" % _members({"tui_host": FORMAT, "session": _session(session)})
 
 
 def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
-    """One record as a line."""
+    """Return one record as a line."""
     draft = record.draft
     place = draft.place
-    value: dict[str, JSON] = {
+    before: dict[str, JSON] = {
         "capture": own_name(record.capture),
         "seq": record.seq,
         "time": rfc3339(record.time_ns),
@@ -74,20 +73,21 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
         "call": place.call,
         "head": None if draft.head is None else _head(draft.head),
     }
-    if draft.data or draft.kind in _WITH_DATA:
-        value["data"] = base64.b64encode(draft.data).decode("ascii")
-        value["text"] = _text(draft)
-    value["encoding"] = draft.encoding
-    value["malformed"] = draft.malformed
-    value["redacted"] = [
-        {"where": each.where, "name": each.name, "length": each.length} for each in draft.redacted
-    ] or None
-    value["preamble"] = True if is_preamble else None
-    return _line(value)
+    has_data = bool(draft.data) or draft.kind in _WITH_DATA
+    behind: dict[str, JSON] = {
+        "text": _text(draft) if has_data else None,
+        "encoding": draft.encoding,
+        "malformed": draft.malformed,
+        "redacted": [{"where": each.where, "name": each.name, "length": each.length} for each in draft.redacted]
+        or None,
+        "preamble": True if is_preamble else None,
+    }
+    data = b'"data":"%s"' % base64.b64encode(draft.data) if has_data else b""  # not searched for what to escape
+    return b"{%s}\n" % b",".join(filter(None, (_members(before), data, _members(behind))))
 
 
 def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
-    """The record of a line, and whether it is part of a preamble.
+    """Parse the line of a record; return the record, and whether the record is part of a preamble.
 
     Args:
         line: As `record_line` wrote it; fields that are not known are passed over.
@@ -107,7 +107,7 @@ def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
 
 
 def load_line(line: bytes) -> JSON:
-    """What a line says as JSON.
+    """Parse a line as JSON.
 
     Raises:
         ValueError: It is none, or has a number of more digits than Python computes with.
@@ -123,7 +123,7 @@ def load_line(line: bytes) -> JSON:
 
 
 def read_time(value: Mapping[str, JSON], name: str) -> int:
-    """The nanoseconds since 1970 that a member tells as a time.
+    """Read a member with a time as nanoseconds since 1970.
 
     Raises:
         ValueError: It tells none; in words for a person.
@@ -138,7 +138,7 @@ def read_time(value: Mapping[str, JSON], name: str) -> int:
 
 
 def in_words(error: Exception) -> str:
-    """What is wrong with a line, for a person."""
+    """Say for a person why a line cannot be read."""
     match error:
         case UnicodeDecodeError():
             return "it is no text"
@@ -150,10 +150,13 @@ def in_words(error: Exception) -> str:
             return f"{error}"
 
 
-def _line(value: Mapping[str, JSON]) -> bytes:
+def _members(value: Mapping[str, JSON]) -> bytes:
+    """The members of an object that are not null, as JSON without the braces."""
     present = {name: item for name, item in value.items() if item is not None}
-    text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode() + b"\n"
+    text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))[1:-1]
+    if not text.isascii() or "\x7f" in text:
+        text = _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return text.encode()
 
 
 def _session(session: SessionInfo) -> Mapping[str, JSON]:
@@ -250,10 +253,10 @@ def _data(value: Mapping[str, JSON]) -> bytes:
 
 
 def _one_of(known: Mapping[str, _Known], value: Mapping[str, JSON], name: str) -> _Known:
-    found = known.get(_required_text(value, name))
-    if found is None:
+    value_of_kind = known.get(_required_text(value, name))
+    if value_of_kind is None:
         raise ValueError(f"its {name} is none that is known")
-    return found
+    return value_of_kind
 
 
 def _sequence(value: JSON) -> Sequence[JSON]:

@@ -1,4 +1,4 @@
-"""A session as Markdown: the conversation, and under each step its requests, responses and frames as text.
+"""Export a session as Markdown: the conversation, and under each step the requests, responses and frames as text.
 
 Foreign text stands in quotes and fences that nothing in it can end (a quote ends whatever was left open in it), so that
 what a model or server said never looks like what the host says of it. In a line it is code, or, in the heading, words without markup.
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
-from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.decoded_body import PlainBody
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
@@ -39,12 +38,12 @@ class _Wires:
 
     steps: dict[StepKey, list[Record]] = field(default_factory=dict[StepKey, list[Record]])
     preamble: list[Record] = field(default_factory=list[Record])
-    bodies: dict[tuple[str, str], list[bytes]] = field(default_factory=dict[tuple[str, str], list[bytes]])
+    bodies: dict[tuple[str, str], list[Draft]] = field(default_factory=dict[tuple[str, str], list[Draft]])
     framed: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def take(self, turn: int, step: int | None = None) -> list[Record]:
-        """The records of a step, or all that is left of a turn; each is given once."""
+        """Take the records of a step, or all remaining records of a turn, out of the store of records."""
         keys = [key for key in self.steps if key[0] == turn and step in {None, key[1]}]
         return [record for key in keys for record in self.steps.pop(key)]
 
@@ -62,19 +61,20 @@ def pieces(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[R
 
 
 def quote(text: str) -> str:
-    """Text as a block quote: whatever it leaves open ends with it."""
+    """Return a text as a block quote, where nothing in the text stays open."""
     return "\n".join(f"> {line}".rstrip() for line in _BREAK.split(text))
 
 
 def fence(text: str, language: str = "") -> str:
-    """Text as a code block, with a fence longer than any in it."""
-    ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
+    """Return a text as a code block, with a fence longer than any in the text."""
+    longest = max(map(len, _TICKS.findall(text))) if "```" in text else 2  # bodies are large, and most have none
+    ticks = "`" * (1 + longest)
     end = "" if text.endswith("\n") else "\n"
     return f"{ticks}{language}\n{text}{end}{ticks}"
 
 
 def words(text: str) -> str:
-    """Text as words in a line, in which nothing is markup, and nothing acts or hides."""
+    """Return a text as words in a line, without markup and without characters that act or hide."""
     return _MARKUP.sub(r"\\\g<0>", visible(" ".join(text.split())))
 
 
@@ -115,7 +115,7 @@ def _sorted(records: Iterable[tuple[Record, bool]]) -> _Wires:
         draft = record.draft
         exchange = (record.capture, draft.exchange or "")
         if draft.kind == "chunk":
-            wires.bodies.setdefault(exchange, []).append(draft.data)
+            wires.bodies.setdefault(exchange, []).append(draft)
             continue
         if draft.kind == "request" and draft.malformed == MISSING:
             wires.unasked.add(exchange)
@@ -131,7 +131,7 @@ def _sorted(records: Iterable[tuple[Record, bool]]) -> _Wires:
 
 
 def _placed(items: Iterable[str]) -> Iterator[tuple[StepKey, Item]]:
-    """Items with turn and step; a note stands in the step where it was made."""
+    """Yield items with turn and step; a note stands in the step of its making."""
     place: StepKey = (0, 0)
     for item in _read(items):
         turn = _number(item, "turn") or place[0]
@@ -207,13 +207,12 @@ def _record(wires: _Wires, record: Record) -> Iterator[str]:
             line = f"{head.method} {head.url or ''}" if head is not None and head.method else ""
             yield f"{_way(draft)} request {code(line)}".rstrip() + _malformed(draft)
             if exchange not in wires.framed:
-                yield from _body(draft.data, draft.encoding)
+                yield from _body([draft])
         case "response":
             status = str(head.status) if head is not None and head.status else ""
             yield f"{_way(draft)} response {code(status)}".rstrip() + _malformed(draft)
             if exchange not in wires.framed:
-                encoding = encoding_of(head.headers if head else ())
-                yield from _body(b"".join(wires.bodies.get(exchange, ())), encoding)
+                yield from _body(wires.bodies.get(exchange, ()))
         case "end" if read_ending(draft.data).reason == MISSING:
             yield f"{_way(draft)} {missing_in_words(len(wires.unasked & wires.bodies.keys()))}"
         case "error":
@@ -223,7 +222,7 @@ def _record(wires: _Wires, record: Record) -> Iterator[str]:
             frame = frame_head(draft.data)
             number = f" #{frame.id}" if frame.id else ""
             yield f"{_way(draft)} {code((frame.method or frame.kind) + number)}{_malformed(draft)}"
-            yield from _body(draft.data, draft.encoding)
+            yield from _body([draft])
         case "decision":
             yield f"**Decision** {code(_decision(draft.data))}"
         case _:
@@ -258,29 +257,32 @@ def _decision(data: bytes) -> str:
     )
 
 
-def _body(data: bytes, encoding: str | None) -> Iterator[str]:
-    if not data:
+def _body(drafts: Sequence[Draft]) -> Iterator[str]:
+    size = sum(len(draft.data) for draft in drafts)
+    if not size:
         return
-    body, problem = _decoded(data, encoding)
+    body, problem = _decoded(drafts)
     if problem:
-        yield f"{len(data)} bytes{', shown as far as they can be read' if body else ' that cannot be shown as text'}: {code(problem)}"
+        yield f"{size} bytes{', shown as far as they can be read' if body else ' that cannot be shown as text'}: {code(problem)}"
     if problem and not body:
         return
     text = body.decode("utf-8", "backslashreplace")
     yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")
 
 
-def _decoded(data: bytes, encoding: str | None) -> tuple[bytes, str]:
-    """What of a body can be read, and why that is not all of it."""
+def _decoded(drafts: Sequence[Draft]) -> tuple[bytes, str]:
+    """Return the readable part of a body, and why the rest cannot be read."""
     body = PlainBody()
-    found: list[bytes] = []
-    for start in range(0, len(data), _PIECE):
-        plain = body.feed(data[start : start + _PIECE], encoding)
-        if plain is None:
-            break
-        found.append(plain)
+    pieces: list[bytes] = []
+    for draft in drafts:
+        size = _PIECE if draft.encoding else max(len(draft.data), 1)
+        for start in range(0, len(draft.data), size):
+            plain = body.feed(draft.data[start : start + size], draft.encoding)
+            if plain is None:
+                return b"".join(pieces), body.problem
+            pieces.append(plain)
     body.finish()
-    return b"".join(found), body.problem
+    return b"".join(pieces), body.problem
 
 
 def _text(item: Item, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Which call a frame belongs to. Source: mcp-host.md, «Which call does this frame belong to?»; threats.md, PRO-10.
+"""Find the call of a frame. Source: MCP 2025-11-25, Progress, Cancellation and Streamable HTTP.
 
 Where a call is made, a context variable tells its place; the id of the request is learned there and nowhere else. From then on
 frames are told apart by ids alone: an answer by its id, progress by its token, a cancellation by the id it names.
@@ -24,7 +24,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the correlation found out about a frame.
+    """The place of a frame, and anything odd about the frame.
 
     Attributes:
         place: Where it belongs.
@@ -38,7 +38,7 @@ class Seen:
 
 
 class Correlator:
-    """Learns the requests of one connection, both ways, and finds the place of what follows them.
+    """Remember the requests of one connection in both directions, and find the place of later frames.
 
     Args:
         is_whole: It sees all of them: an answer to another one is odd.
@@ -68,7 +68,7 @@ class Correlator:
 
     def _request(self, direction: Direction, head: FrameHead, place: Place) -> Seen:
         key = (direction, head.id)
-        known = self._asked.pop(key, None)
+        earlier = self._asked.pop(key, None)
         self._asked[key] = _Asked(place, head.method)
         if head.progress_token:
             self._by_token[_other(direction), head.progress_token] = place
@@ -76,7 +76,7 @@ class Correlator:
             del self._asked[next(iter(self._asked))]
         while len(self._by_token) > REMEMBERED:
             del self._by_token[next(iter(self._by_token))]
-        return Seen(place=place, method=head.method, odd="an id used before" if known is not None else "")
+        return Seen(place=place, method=head.method, odd="an id used before" if earlier is not None else "")
 
     def _answer(self, direction: Direction, head: FrameHead, place: Place) -> Seen:
         odd = ""
@@ -105,5 +105,5 @@ def _other(direction: Direction) -> Direction:
 
 
 def _other_form(identity: str) -> str:
-    """`"5"` for `5` and the other way round: the SDK takes one for the other."""
+    """Return `"5"` for `5` and the reverse, since the SDK takes the two for equal."""
     return identity[1:-1] if identity.startswith('"') else f'"{identity}"'

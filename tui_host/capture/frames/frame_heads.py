@@ -1,7 +1,7 @@
-"""The heads of JSON-RPC frames out of their bytes. Nothing here raises, whatever the bytes are.
+"""Read the heads of JSON-RPC frames. No function raises, whatever the bytes are.
 
 Source: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. A frame is parsed whole where that is cheap. A larger one is skimmed: its first
-64 KB and its end are read, what lies between is taken on trust (threats.md, PRO-01, PRO-02 and PRO-06).
+64 KB and its end are read, and what lies between is taken on trust: parsing would hold up the event loop.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tui_host.capture.frames.frame_summary import words_of_error, words_of_request, words_of_result
-from tui_host.capture.json.depth import LEVELS, is_deeper
 from tui_host.capture.json.narrowing import WORDS, clean, mapping
-from tui_host.capture.json.scalar_scan import Path, skim
+from tui_host.capture.json.reading import LEVELS, is_deeper
+from tui_host.capture.json.scan import Path, skim
 from tui_host.errors import JSON
 
 FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
@@ -27,7 +27,7 @@ _MARGIN = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameHead:
-    """What a row and the correlation need of a frame; everything is empty that the frame does not have.
+    """The parts of a frame for a row and for correlation; empty where the frame has none.
 
     Attributes:
         kind: What it is; `malformed` if it is no JSON-RPC message.
@@ -53,13 +53,13 @@ class FrameHead:
 
     @property
     def answers(self) -> bool:
-        """Whether it answers a request."""
+        """Whether the frame answers a request."""
         return self.kind in {"result", "error"}
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A line that was read once, for all who act on it.
+    """A line, read once for everyone.
 
     Attributes:
         head: What correlation needs of it, without words.
@@ -71,22 +71,22 @@ class Frame:
 
     @property
     def is_message(self) -> bool:
-        """Whether it is one message."""
+        """Whether the line is one message."""
         return self.head.kind not in {"malformed", "batch"}
 
 
 def read_frame(line: bytes) -> Frame:
-    """One message, or a line that should be one; its line end may be there."""
+    """Read one message, or a broken line, with or without the line end."""
     return _read(line, lambda _: "")
 
 
 def made_frame(value: JSON) -> Frame:
-    """What stands in a line that need not be read again: it is about to be written, or someone has read it."""
+    """Make the frame of a value about to be written, or read before."""
     return Frame(_of_value(value, ""), value)
 
 
 def frame_head(line: bytes) -> FrameHead:
-    """The head of one message, or of a line that should be one, with its words: for those who read what was recorded."""
+    """Read the head of a recorded message or broken line, with words for a row."""
     return _read(line, _words).head
 
 
@@ -97,9 +97,9 @@ def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
         return Frame(_malformed(line, f"not UTF-8 at byte {error.start}"))
     size = len(line)
     if size > NODES and (size > WHOLE or sum(line.count(mark) for mark in (b"{", b"[", b",")) > NODES):
-        found = _of_skimmed(line)
-        if found is not None:
-            return Frame(found)
+        head = _of_skimmed(line)
+        if head is not None:
+            return Frame(head)
     if size > LEVELS and is_deeper(text, LEVELS):
         return Frame(_malformed(line, "nested too deeply to be read"))
     try:
@@ -114,7 +114,7 @@ def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
 
 
 def frames_in(body: bytes) -> list[bytes]:
-    """The messages in the body of a request or response: itself, or each member of a batch, as the bytes they are."""
+    """Split the body of a request or response into messages: the body, or each member of a batch, as bytes."""
     stripped = body.strip()
     if not stripped.startswith(b"["):
         return [stripped] if stripped else []
@@ -156,7 +156,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _words(value: JSON) -> str:
-    """What a message says, in the one line of a row."""
+    """Summarise a message for the one line of a row."""
     message = mapping(value)
     method = message.get("method")
     if isinstance(method, str):
@@ -220,7 +220,7 @@ def _of_answer(value: Mapping[str, JSON], words: str) -> FrameHead:
 
 
 def _id(value: JSON) -> str:
-    """An id as JSON text, empty for what cannot be one."""
+    """Return an id as JSON text, empty for a value that cannot be an id."""
     if isinstance(value, str):
         return clean(json.dumps(value[:WORDS], ensure_ascii=False))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -229,40 +229,42 @@ def _id(value: JSON) -> str:
 
 
 def _malformed(line: bytes, reason: str) -> FrameHead:
-    """A frame that cannot be read, with what can be read at its beginning and end: an id wakes the one who waits for it."""
-    found = skim(line)
+    """Make the head of an unreadable frame from beginning and end: with an id, the waiting caller is woken."""
+    scalars = skim(line)
     return FrameHead(
         kind="malformed",
-        method=_text(found.get((b"", b"method"))),
-        id=_token_id(found.get((b"", b"id"))),
+        method=_text(scalars.get((b"", b"method"))),
+        id=_token_id(scalars.get((b"", b"id"))),
         reason=reason,
     )
 
 
 def _of_skimmed(line: bytes) -> FrameHead | None:
-    """The head of a frame too large to be parsed for it; None if its beginning and end do not tell."""
+    """Make the head of a frame too large to parse; None if beginning and end do not suffice."""
     brackets = line[:_MARGIN].lstrip()[:1] + line[-_MARGIN:].rstrip()[-1:]
     if brackets == b"[]":
         return FrameHead(kind="batch", words="many messages")
     if brackets != b"{}":
         return None
-    found = skim(line)
-    identity = _token_id(found.get((b"", b"id")))
-    method = _text(found.get((b"", b"method")))
+    scalars = skim(line)
+    identity = _token_id(scalars.get((b"", b"id")))
+    method = _text(scalars.get((b"", b"method")))
     if method:
         return FrameHead(
             kind="request" if identity else "notification",
             method=method,
             id=identity,
-            progress_token=_progress_token(found, method),
-            request_id=_token_id(found.get((b"", b"params", b"requestId"))),
-            name=_text(found.get((b"", b"params", b"name"))),
-            words=_text(found.get((b"", b"params", b"name"))),
+            progress_token=_progress_token(scalars, method),
+            request_id=_token_id(scalars.get((b"", b"params", b"requestId"))),
+            name=_text(scalars.get((b"", b"params", b"name"))),
+            words=_text(scalars.get((b"", b"params", b"name"))),
         )
-    if identity and ((b"", b"result") in found or (b"", b"error") in found):
-        failed = (b"", b"error") in found
-        is_error = failed or bool(_value(found.get((b"", b"result", b"isError"))))
-        words = _text(found.get((b"", b"error", b"message")) or found.get((b"", b"result", b"content", b"", b"text")))
+    if identity and ((b"", b"result") in scalars or (b"", b"error") in scalars):
+        failed = (b"", b"error") in scalars
+        is_error = failed or bool(_value(scalars.get((b"", b"result", b"isError"))))
+        words = _text(
+            scalars.get((b"", b"error", b"message")) or scalars.get((b"", b"result", b"content", b"", b"text"))
+        )
         return FrameHead(kind="error" if failed else "result", id=identity, is_error=is_error, words=words)
     return None
 

@@ -1,4 +1,4 @@
-"""What a frame says, in the one line of a row. Foreign text, as it came."""
+"""Summarise frames for the one line of a row. The summaries are foreign text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTS = {
 
 
 def words_of_request(method: str, params: Mapping[str, JSON]) -> str:
-    """What a request or notification is about: the tool and its arguments, how far something is, what is logged."""
+    """Summarise a request or notification: the tool and arguments, the progress, or the logged text."""
     match method:
         case "tools/call":
             return f"{said(params.get('name'))} {short(params.get('arguments', {}))}"
@@ -34,7 +34,7 @@ def words_of_request(method: str, params: Mapping[str, JSON]) -> str:
 
 
 def words_of_result(result: Mapping[str, JSON]) -> str:
-    """What a result says first, or how many things it lists."""
+    """Return the first text of a result, or the number of listed things."""
     for block in items(result.get("content"))[:1]:
         text = mapping(block).get("text")
         return said(text if isinstance(text, str) else mapping(block).get("type"))
@@ -53,7 +53,7 @@ def words_of_result(result: Mapping[str, JSON]) -> str:
 
 
 def _introduction(result: Mapping[str, JSON]) -> str:
-    """A server by name, its protocol versions and what it offers: `initialize`, or `server/discover` (2026-07-28)."""
+    """Summarise a server by name, protocol versions and capabilities: `initialize`, or `server/discover` (2026-07-28)."""
     server = introduced(result, "serverInfo")
     versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
     name = f"{said(server.get('name'))} {said(server.get('version'))}"
@@ -62,11 +62,11 @@ def _introduction(result: Mapping[str, JSON]) -> str:
 
 
 def introduced(said_of: Mapping[str, JSON], name: Literal["clientInfo", "serverInfo"]) -> Mapping[str, JSON]:
-    """What a program says of itself in the `params` or the `result` of a frame: as in `initialize`, else as since 2026-07-28 in `_meta`."""
+    """Return how a program introduces itself in the `params` or the `result` of a frame, as in `initialize`, or in `_meta` (2026-07-28)."""
     return mapping(said_of.get(name) or mapping(said_of.get("_meta")).get(f"io.modelcontextprotocol/{name}"))
 
 
 def words_of_error(error: JSON) -> str:
-    """Code and message of an error, or all of one that has neither."""
-    known = mapping(error)
-    return f"{said(known.get('code'))} {said(known.get('message'))}".strip() or said(error)
+    """Return code and message of an error, or the whole error without either."""
+    members = mapping(error)
+    return f"{said(members.get('code'))} {said(members.get('message'))}".strip() or said(error)

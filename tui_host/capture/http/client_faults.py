@@ -1,4 +1,4 @@
-"""Errors of an HTTP client as an exchange's end and as words, whichever library raised them."""
+"""Turn the errors of an HTTP client into the end of an exchange and into words, for any library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REASONS: tuple[tuple[str, Reason], ...] = (
 
 
 def reason_of(error: BaseException) -> Reason:
-    """What kind of end an error of an HTTP client means, by the names that httpx and httpx2 share."""
+    """Return the end of an exchange for an error of an HTTP client, by the class names shared by httpx and httpx2."""
     names = {kind.__name__ for kind in type(error).__mro__}
     for name, reason in _REASONS:
         if name in names:
@@ -29,19 +29,21 @@ def reason_of(error: BaseException) -> Reason:
 
 
 def words_of(error: BaseException) -> str:
-    """An error in words, with what the operating system said at the bottom of it."""
+    """Return an error in words, with the message of the operating system."""
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    said = next((_said(each) for each in _causes(error) if isinstance(each, OSError) and _has_number(each)), "")
-    return f"{words} ({said})" if said and said not in words else words
+    system_words = next(
+        (_said(cause) for cause in _causes(error) if isinstance(cause, OSError) and _has_number(cause)), ""
+    )
+    return f"{words} ({system_words})" if system_words and system_words not in words else words
 
 
 def _has_number(error: OSError) -> bool:
-    """Whether its number is the system's; that of an error of TLS is OpenSSL's."""
+    """Return whether the error number is the system's; an error of TLS has a number of OpenSSL."""
     return bool(error.errno) and all(kind.__name__ != "SSLError" for kind in type(error).__mro__)
 
 
 def _said(error: OSError) -> str:
-    """The system's own words for an error number; asyncio puts an address there. Names that are not found have negative numbers."""
+    """Return the system's words for an error number; asyncio has put an address there. A name not found has a negative number."""
     number = error.errno or 0
     return os.strerror(number) if number > 0 else error.strerror or ""
 
@@ -50,11 +52,11 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     seen: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
     while waiting and len(seen) < 20:
-        each = waiting.pop()
-        if each is None or each in seen:
+        cause = waiting.pop()
+        if cause is None or cause in seen:
             continue
-        seen.append(each)
-        yield each
-        waiting += [each.__context__, each.__cause__]
-        inner: tuple[BaseException, ...] = getattr(each, "exceptions", ())
+        seen.append(cause)
+        yield cause
+        waiting += [cause.__context__, cause.__cause__]
+        inner: tuple[BaseException, ...] = getattr(cause, "exceptions", ())
         waiting += inner

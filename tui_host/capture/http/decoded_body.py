@@ -1,4 +1,4 @@
-"""A body's content coding undone while it comes, chunk by chunk: what could be read when."""
+"""Decode the chunks of a body one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
 class PlainBody:
-    """The chunks of one body, each of which costs its own length and no more.
+    """The chunks of one body, decoded in linear time.
 
     Text that is not in the coding that it names is read as it was sent: some say that they compress, and do not.
 
@@ -27,8 +27,9 @@ class PlainBody:
         self._has_given = False
 
     def feed(self, data: bytes, encoding: str | None) -> bytes | None:
-        """What could be read with the next chunk; None for one behind the place from which on nothing can."""
-        if self._is_sent_plain:
+        """Decode the next chunk; None for a chunk behind a fault."""
+        if self._is_sent_plain or (encoding is None and self._decoder is not None):
+            self._is_sent_plain = True  # also from where on the body was kept decoded
             return data
         if self.problem:
             return None
@@ -45,8 +46,8 @@ class PlainBody:
         return plain
 
     def finish(self) -> None:
-        """The body is at its end: if that is not the coding's, there is a problem."""
-        if self._decoder is None or self.problem:
+        """End the body; a body that is not complete has a `problem`."""
+        if self._decoder is None or self.problem or self._is_sent_plain:
             return
         try:
             self._decoder.finish()

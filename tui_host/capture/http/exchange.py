@@ -1,16 +1,17 @@
-"""Records folded into exchanges: heads, bodies, their chunks with their times, and how it ended."""
+"""Fold records into exchanges: heads, bodies, chunks with times, and the end."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from tui_host.capture.content_codings import CodingError, decoder
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.record import Head, Record
+from tui_host.capture.record import Draft, Head, Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedEvent:
-    """An event of a stream with the time of the chunk that completed it, as that has it."""
+    """An event of a stream, with the time of the chunk by which the event was complete."""
 
     event: SseEvent
     mono_ns: int | None
@@ -38,7 +39,7 @@ class TimedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One HTTP request with its response, as far as they were recorded.
+    """One HTTP request with the response, as far as recorded.
 
     Attributes:
         capture: The capture's id.
@@ -68,7 +69,7 @@ class Exchange:
 
     @property
     def ending(self) -> Ending | None:
-        """How it ended; None while it lasts."""
+        """The end of the exchange; None while the exchange lasts."""
         return read_ending(self.end.draft.data) if self.end is not None else None
 
     @property
@@ -86,11 +87,10 @@ class Exchange:
         """The body after content decoding, within the bounds of `codings`."""
         sent = (self.request,) if self.request is not None else ()
         records = sent if side == "request" else self.chunks
-        encoding = records[0].draft.encoding if records else None
-        return _decoded([record.draft.data for record in records], encoding, whole=self.end is not None)
+        return _decoded([record.draft for record in records], whole=self.end is not None)
 
     def events(self) -> list[TimedEvent]:
-        """The events of a streamed response, comments too; empty if it is no event stream."""
+        """The events of a streamed response, comments too; empty for any response but an event stream."""
         if not _content_type(self.response_head).startswith("text/event-stream"):
             return []
         decoded = self.decoded()
@@ -104,17 +104,17 @@ class Exchange:
 
 def fold_exchanges(records: Iterable[Record]) -> dict[tuple[str, str], Exchange]:
     """All exchanges in some records, by capture and id, in the order of their first records."""
-    found: dict[tuple[str, str], _Parts] = {}
+    parts_by_exchange: dict[tuple[str, str], _Parts] = {}
     for record in records:
         draft = record.draft
         if draft.exchange is None or draft.kind in {"frame", "link"}:
             continue
-        found.setdefault((record.capture, draft.exchange), _Parts()).take(record)
-    return {key: parts.exchange(*key) for key, parts in found.items()}
+        parts_by_exchange.setdefault((record.capture, draft.exchange), _Parts()).take(record)
+    return {key: parts.exchange(*key) for key, parts in parts_by_exchange.items()}
 
 
 class _Parts:
-    """The records of one exchange, while they are sorted."""
+    """The records of one exchange, sorted by kind."""
 
     __slots__ = ("chunks", "end", "request", "response")
 
@@ -146,33 +146,29 @@ class _Parts:
         )
 
 
-def _decoded(pieces: Sequence[bytes], encoding: str | None, *, whole: bool) -> Decoded:
-    found: list[bytes] = []
+def _decoded(drafts: Sequence[Draft], *, whole: bool) -> Decoded:
+    """Decode a body; from the first piece without an encoding on, the body was kept decoded."""
+    decoded: list[bytes] = []
     ends: list[int] = []
     size = 0
     problem = ""
+    encoding = drafts[0].encoding if drafts else None
     try:
         decode = decoder(encoding)
     except CodingError as error:
-        return Decoded(data=b"".join(pieces), ends=_ends(pieces), problem=str(error))
+        pieces = [draft.data for draft in drafts]
+        return Decoded(data=b"".join(pieces), ends=tuple(accumulate(map(len, pieces))), problem=str(error))
     try:
-        for piece in pieces:
-            found.append(decode.feed(piece))
-            size += len(found[-1])
+        for draft in drafts:
+            decoded.append(draft.data if draft.encoding is None else decode.feed(draft.data))
+            size += len(decoded[-1])
             ends.append(size)
-        if whole:
-            found.append(decode.finish())
+        if whole and drafts and drafts[-1].encoding is not None:
+            decoded.append(decode.finish())
     except CodingError as error:
         problem = str(error)
-        ends += [size] * (len(pieces) - len(ends))
-    return Decoded(data=b"".join(found), ends=tuple(ends), problem=problem)
-
-
-def _ends(pieces: Sequence[bytes]) -> tuple[int, ...]:
-    ends: list[int] = []
-    for piece in pieces:
-        ends.append((ends[-1] if ends else 0) + len(piece))
-    return tuple(ends)
+        ends += [size] * (len(drafts) - len(ends))
+    return Decoded(data=b"".join(decoded), ends=tuple(ends), problem=problem)
 
 
 def _time_at(place: int, ends: Sequence[int], times: Sequence[int | None]) -> int | None:

@@ -44,7 +44,7 @@ class Ending:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the record that says so."""
+        """The kind of the end's record."""
         return "end" if self.reason in {"complete", "closed by host", MISSING} else "error"
 
     def to_bytes(self) -> bytes:
@@ -56,7 +56,7 @@ class Ending:
 
 
 def read_ending(data: bytes) -> Ending:
-    """The end that a record tells; a record from elsewhere, with other data, tells it in its own words."""
+    """Parse the data of an `end` or `error` record; data in another form becomes the words of a failure."""
     try:
         value: JSON = json.loads(data)
     except (ValueError, RecursionError):
@@ -73,7 +73,7 @@ def read_ending(data: bytes) -> Ending:
 
 
 def missing_in_words(unasked: int) -> str:
-    """Why a request has no answer that was captured elsewhere.
+    """Say why a captured request has no answer.
 
     Args:
         unasked: How many answers were captured with it that belong to no request for sure: one of them may be its own.
@@ -85,6 +85,6 @@ def missing_in_words(unasked: int) -> str:
 
 
 def kept_in_words(ending: Ending) -> str:
-    """How much was recorded of what came; empty where that is all."""
+    """Say how much was recorded of a body; empty if all was."""
     is_less = ending.kept < ending.size and ending.reason != MISSING
     return f"{ending.kept} of {ending.size} bytes are kept" if is_less else ""

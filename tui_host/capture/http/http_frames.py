@@ -14,7 +14,7 @@ from tui_host.capture.recorder_protocol import Recording
 
 
 class HttpFrames:
-    """The JSON-RPC messages in the bodies of one exchange, recorded one by one in the place that their ids tell."""
+    """Record the JSON-RPC messages in the bodies of one exchange, each in the place of the call by id."""
 
     def __init__(self, recorder: Recording, correlator: Correlator, draft: Draft) -> None:
         self._recorder = recorder
@@ -26,14 +26,14 @@ class HttpFrames:
         self._body: bytearray | None = None
 
     def sent(self, body: bytes) -> None:
-        """The body of the request; what is no JSON-RPC (a login's form) gives no frame."""
+        """Record the messages in the request's body; a body without JSON-RPC (the form of a login) has none."""
         if is_rpc(body):
             self._asked = True
             for data in frames_in(body):
                 self._record("out", data)
 
     def answered(self, status: int, content_type: str, encoding: str | None) -> None:
-        """The head of the response: an event stream gives a frame for each event, JSON one for each message.
+        """Take the head of the response: an event stream has a frame for each event, JSON one for each message.
 
         Of a refusal only what is JSON-RPC: what stands before a server, and wants a login or has no room, says why in a form of its own.
         """

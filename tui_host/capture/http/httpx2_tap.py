@@ -1,4 +1,4 @@
-"""The tap on a server's side: an httpx2 transport, under the SDK's client, that records what it moves. Imported late, with the SDK.
+"""A recording httpx2 transport under the SDK's client. Imported late, with the SDK.
 
 It changes nothing but one header and hides nothing: faults are raised on, for what stands above to answer (`servers.http_gate`).
 """

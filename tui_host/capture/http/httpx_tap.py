@@ -1,4 +1,4 @@
-"""The tap on the model's side: an httpx transport that records what it moves. Imported late, with httpx."""
+"""A recording httpx transport under the model client. Imported late, with httpx."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ class RecordingTransport(httpx.AsyncBaseTransport):
 
 
 def exchange_of(message: httpx.Request | httpx.Response) -> str | None:
-    """The id of the exchange that a request or response was recorded as; None if it never came to the wire.
+    """Return the exchange id of a request or response; None if nothing was sent.
 
     An error of httpx carries its request, so the exchange of a failed request is found as well.
     """
-    found: object = message.extensions.get(EXCHANGE)
-    return found if isinstance(found, str) else None
+    exchange: object = message.extensions.get(EXCHANGE)
+    return exchange if isinstance(exchange, str) else None
 
 
 def shifts_of(response: httpx.Response) -> Sequence[Shift]:
-    """Where secrets were taken out of what came of a response's body so far."""
-    found: object = response.extensions.get(OBSERVED)
-    return found.shifts if isinstance(found, ObservedExchange) else ()
+    """Return the places in the response's body, as far as received, where secrets were taken out."""
+    exchange: object = response.extensions.get(OBSERVED)
+    return exchange.shifts if isinstance(exchange, ObservedExchange) else ()
 
 
 class _RecordedStream(httpx.AsyncByteStream):

@@ -1,4 +1,4 @@
-"""One side's HTTP traffic observed and recorded, whichever client library moves it.
+"""Record the HTTP traffic of one client, for any client library.
 
 A transport tells the observer what goes over the wire: heads, chunks after transfer framing and before content decoding, ends. For an
 MCP server the JSON-RPC messages in the bodies become `frame` records beside the bytes.
@@ -19,7 +19,7 @@ from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.http_frames import HttpFrames
 from tui_host.capture.record import Draft, Head, Place, Redaction, Shift, value_of
 from tui_host.capture.recorder_protocol import Recording
-from tui_host.capture.redact.coded_bodies import CodedStream
+from tui_host.capture.redact.coded import CodedStream
 
 BODY_LIMIT = 64 << 20
 """Bytes of a body that are kept; more is counted, and told in the record of the exchange's end."""
@@ -28,7 +28,7 @@ Headers = Sequence[tuple[str, str]]
 
 
 class Observer:
-    """One client's traffic with one peer.
+    """The traffic of one client with one peer.
 
     Args:
         recorder: Keeps the records; takes the secrets out of them.
@@ -61,7 +61,7 @@ class Observer:
     def begin(
         self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0
     ) -> ObservedExchange:
-        """Record a request that is about to be sent, with its body, as belonging to a place; `missed` is how much longer the body was."""
+        """Record a request with body and place before sending; `missed` is the number of body bytes not at hand."""
         exchange = self._recorder.new_exchange()
         draft = replace(self._draft, exchange=exchange, place=place, direction="out")
         size = len(body) + missed
@@ -82,7 +82,7 @@ class Observer:
 
 
 class ObservedExchange:
-    """One exchange while it lasts. After its end, told in whatever way, nothing more is recorded.
+    """One exchange in progress. After the end nothing more is recorded.
 
     Attributes:
         id: Its id in the capture.
@@ -94,14 +94,14 @@ class ObservedExchange:
         self._draft = draft
         self._limit = limit
         self._frames = frames
-        self._redactor = CodedStream(recorder.redactor, None, is_held=False)
+        self._redactor = CodedStream(recorder.redactor, None)
         self._gathered: list[bytes] = []
         self._size = self._kept = 0
         self._ended = False
 
     @contextmanager
     def sending(self) -> Generator[None]:
-        """While the block sends and waits for the head, what is raised in it is this exchange's end, and is raised on."""
+        """While the block sends and waits for the head, take any error as the end of the exchange, and raise the error on."""
         try:
             yield
         except Exception as error:
@@ -112,7 +112,7 @@ class ObservedExchange:
             raise
 
     async def passing(self, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-        """The chunks of the response's body, and how it ended.
+        """Yield the chunks of the response's body, and record chunks and end.
 
         Those that one look at the socket brought are one record, made as soon as whoever reads them waits for the next: before
         anything can be shown of them. Where messages are found in the bytes, each chunk is recorded before it is passed on.
@@ -134,9 +134,9 @@ class ObservedExchange:
 
     @property
     def shifts(self) -> Sequence[Shift]:
-        """Where secrets were taken out of what came of the response's body: none out of one with a content coding."""
+        """The places in the decoded response, as far as received, where secrets were taken out."""
         self._record_gathered()
-        return self._redactor.shifts if self._draft.encoding is None else ()
+        return self._redactor.shifts
 
     def response(self, status: int, headers: Headers) -> None:
         """The head of the response has come."""
@@ -144,12 +144,12 @@ class ObservedExchange:
         self._recorder.append(replace(self._draft, kind="response", head=head))
         encoding = encoding_of(headers)
         self._draft = replace(self._draft, encoding=encoding)
-        self._redactor = CodedStream(self._recorder.redactor, encoding, is_held=status >= 400)
+        self._redactor = CodedStream(self._recorder.redactor, encoding)
         if self._frames is not None:
             self._frames.answered(status, value_of(headers, "content-type").strip().lower(), self._draft.encoding)
 
     def chunk(self, data: bytes) -> None:
-        """Bytes of the response's body have come; they are recorded before anybody reads them."""
+        """Record bytes of the response's body, before anybody reads the bytes."""
         if self._ended or not data:
             return
         kept = data[: max(self._limit - self._kept, 0)]
@@ -160,7 +160,7 @@ class ObservedExchange:
             self._frames.received(data)
 
     def missed(self, size: int) -> None:
-        """So many bytes of the response's body came that cannot be had: nothing after them is kept, and no message found in it."""
+        """Count bytes of the response's body not at hand: nothing behind the gap is kept, and no message is looked for."""
         self._record_gathered()
         self._size += size
         self._limit = self._kept
@@ -173,11 +173,11 @@ class ObservedExchange:
         self._finish("complete", "")
 
     def fail(self, error: str, reason: Reason = "failed") -> None:
-        """The exchange came to an end that nobody wanted; `error` says in words what happened."""
+        """End the exchange with a failure; `error` says in words why."""
         self._finish(reason, error)
 
     def close(self) -> None:
-        """The host reads no further: it has what it wants, or a person stopped it."""
+        """End the exchange because the host reads no further, or a person stopped the turn."""
         self._finish("closed by host", "")
 
     def _record_gathered(self) -> None:
@@ -193,14 +193,15 @@ class ObservedExchange:
         self._keep(*self._redactor.flush())
         if self._frames is not None:
             self._frames.finished(whole=reason == "complete")
-        ending = Ending(reason=reason, error=error, size=self._size, kept=self._kept - self._redactor.left_out)
+        ending = Ending(reason=reason, error=error, size=self._size, kept=max(self._kept - self._redactor.left_out, 0))
         self._recorder.append(replace(self._draft, kind=ending.kind, data=ending.to_bytes(), encoding=None))
 
     def _keep(self, data: bytes, redacted: tuple[Redaction, ...]) -> None:
         if data or redacted:
-            self._recorder.append(replace(self._draft, kind="chunk", data=data, redacted=redacted))
+            encoding = None if self._redactor.decoded_from else self._draft.encoding
+            self._recorder.append(replace(self._draft, kind="chunk", data=data, encoding=encoding, redacted=redacted))
 
 
 def header_pairs(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
-    """Headers as they stand on the wire, each byte one character."""
+    """Return headers as sent, with one character for each byte."""
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)

@@ -1,11 +1,11 @@
-"""Event streams out of bytes, without I/O. Source: WHATWG HTML, Server-sent events; llm-dialects.md, section 1."""
+"""Decode event streams, without I/O. Source: WHATWG HTML, Server-sent events."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
-from tui_host.capture.json.long_numbers import load
+from tui_host.capture.json.reading import load
 
 SseKind: TypeAlias = Literal["event", "comment", "other", "cut"]
 
@@ -15,7 +15,7 @@ _END_OF_LINE = re.compile(rb"\r\n?|\n")
 
 
 class SseEvent(NamedTuple):  # a tuple is made in a fraction of the time, and there is one for each event
-    """One thing in an event stream.
+    """An event, a comment or a broken block of an event stream.
 
     Attributes:
         start: Its first byte in the decoded body.
@@ -38,7 +38,7 @@ class SseEvent(NamedTuple):  # a tuple is made in a fraction of the time, and th
 
 
 class SseDecoder:
-    """Splits a body into events, however it was cut into chunks, in time proportional to its length.
+    """Split a body into events in linear time, for any sizes of chunks.
 
     Lines end at CR, LF and CRLF and nowhere else. An event is given out with the line end that completes it.
 
@@ -79,39 +79,41 @@ class SseDecoder:
             What was left: many servers forget the last blank line, so a block whose data is complete is an event.
         """
         head, self._head = self._head, None
-        found = self._split(head) if head else []
+        events = self._split(head) if head else []
         if self._line:
-            found += self._take(bytes(self._line), self._position)
+            events += self._take(bytes(self._line), self._position)
             self._line.clear()
         if self._start is not None:
             whole = self._data is not None and not self._over and _is_complete(b"\n".join(self._data))
-            found.append(self._dispatch("event" if whole else "other" if self._data is None and self._loose else "cut"))
-        return found
+            events.append(
+                self._dispatch("event" if whole else "other" if self._data is None and self._loose else "cut")
+            )
+        return events
 
     def _split(self, data: bytes) -> list[SseEvent]:
-        """Whole blocks of the usual form at one look each; line by line whatever is not."""
+        """Split whole blocks of the usual form at once, and everything else line by line."""
         if self._after_cr or b"\r" in data or len(data) > self._limit:
             return self._split_lines(data)
-        found: list[SseEvent] = []
+        events: list[SseEvent] = []
         if self._line or self._start is not None:
             end = data.find(b"\n\n") + 2
             if end < 2:
                 return self._split_lines(data)
-            found, data = self._split_lines(data[:end]), data[end:]
+            events, data = self._split_lines(data[:end]), data[end:]
         *blocks, rest = data.split(b"\n\n")
         start = self._position
         for block in blocks:
             event = _usual(block, start)
             if event is None:
-                found += self._split_lines(block + b"\n\n")
+                events += self._split_lines(block + b"\n\n")
                 start = self._position
             else:
-                found.append(event)
+                events.append(event)
                 self._position = self._line_start = start = start + len(block) + 2
-        return found + self._split_lines(rest) if rest else found
+        return events + self._split_lines(rest) if rest else events
 
     def _split_lines(self, data: bytes) -> list[SseEvent]:
-        found: list[SseEvent] = []
+        events: list[SseEvent] = []
         begin = 0
         if self._after_cr and data:
             begin = int(data.startswith(b"\n"))
@@ -123,7 +125,7 @@ class SseDecoder:
             if self._line:
                 text = bytes(self._line) + text
                 self._line.clear()
-            found += self._take(text, self._position + match.start())
+            events += self._take(text, self._position + match.start())
             begin = match.end()
             self._line_start = self._position + begin
         self._line += data[begin:] if begin else data
@@ -132,7 +134,7 @@ class SseDecoder:
             self._skip = True
         self._after_cr = data.endswith(b"\r") or (self._after_cr and not data)
         self._position += len(data)
-        return found
+        return events
 
     def _take(self, line: bytes, end: int) -> list[SseEvent]:
         start = self._line_start
@@ -172,7 +174,7 @@ class SseDecoder:
             self._retry = int(value)
 
     def _too_large(self) -> None:
-        """Forget an event beyond the limit; of an unfinished line only that it is not empty is still of use."""
+        """Forget an event beyond the limit; of an unfinished line remember only whether the line is empty."""
         if self._start is None:
             self._start = self._line_start
         self._over = True
@@ -182,7 +184,7 @@ class SseDecoder:
         del self._line[1:]
 
     def _dispatch(self, kind: SseKind) -> SseEvent:
-        found = SseEvent(
+        event = SseEvent(
             kind=kind,
             event=self._event or "message",
             data=b"\n".join(self._loose if kind == "other" else self._data or ()),
@@ -192,7 +194,7 @@ class SseDecoder:
             end=self._end,
         )
         self._clear()
-        return found
+        return event
 
     def _clear(self) -> None:
         self._start: int | None = None
@@ -207,7 +209,7 @@ class SseDecoder:
 
 
 def _usual(block: bytes, start: int) -> SseEvent | None:
-    """The event in a block of one line of data, alone or behind its name, as all vendors send it; None for any other block."""
+    """Return the event in a block with one line of data, alone or behind a name, as all vendors send; None for any further form."""
     name = "message"
     line = block
     if line.startswith(b"event: "):

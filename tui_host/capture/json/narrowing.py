@@ -1,9 +1,11 @@
-"""Foreign JSON narrowed to the type that a caller expects, and shortened to one line."""
+"""Narrow foreign JSON to an expected type, and shorten JSON to one line."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import TypeGuard
 
 from tui_host.errors import JSON
 
@@ -12,14 +14,14 @@ WORDS = 200
 
 
 def said(value: JSON) -> str:
-    """A text without its quotes, anything else as short JSON, nothing for null."""
+    """Return a text without quotes, null as nothing, and any other value as short JSON."""
     if isinstance(value, str):
         return _cut(value, WORDS)
     return "" if value is None else short(value)
 
 
 def short(value: JSON, limit: int = WORDS) -> str:
-    """JSON in one line, cut after `limit` characters; costs no more than that for a large value."""
+    """Return JSON in one line, cut after `limit` characters; a large value costs no more than a small one."""
     pieces: list[str] = []
     room = limit + 1
     for piece in _pieces(value, limit):
@@ -31,17 +33,40 @@ def short(value: JSON, limit: int = WORDS) -> str:
 
 
 def mapping(value: JSON) -> Mapping[str, JSON]:
-    """The value if it is an object, else an empty one."""
+    """Return the value if the value is an object, else an empty object."""
     return value if isinstance(value, (dict, Mapping)) else {}  # a class is looked at faster than what is like one
 
 
 def items(value: JSON) -> Sequence[JSON]:
-    """The value if it is an array, else an empty one."""
+    """Return the value if the value is an array, else an empty array."""
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
+def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
+    """Return whether something parsed from JSON is an object."""
+    return isinstance(value, Mapping)
+
+
+def is_array(value: object) -> TypeGuard[list[object]]:
+    """Return whether something parsed from JSON is an array."""
+    return isinstance(value, list)
+
+
+def as_json(value: object) -> JSON:
+    """Return a value parsed by an SDK as JSON: a number outside of JSON becomes null, any further type a string."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if is_array(value):
+        return [as_json(item) for item in value]
+    if is_object(value):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return str(value)
+
+
 def clean(text: str) -> str:
-    """At most `WORDS` characters, none of which a database would refuse."""
+    """Return at most `WORDS` characters, with escapes for characters refused by the database."""
     if len(text) <= WORDS and text.isascii():
         return text
     return _cut(text, WORDS).encode("utf-8", "backslashreplace").decode()

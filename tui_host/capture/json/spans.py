@@ -1,4 +1,4 @@
-"""Where in a JSON text its members and elements stand, in bytes.
+"""Find the byte ranges of members and elements in a JSON text.
 
 The bytes are read as Latin-1, which maps each to one character: what JSON is built of is ASCII, and no byte of a character
 beyond that looks like it, so the offsets that the standard library's scanner (in C) gives are offsets in the bytes.
@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tui_host.capture.json.depth import DEPTH, is_deeper
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 
 Kind: TypeAlias = Literal["object", "array", "string", "other"]
@@ -26,7 +26,7 @@ _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A value and where it stands.
+    """A value with a byte range.
 
     Attributes:
         kind: What it is.
@@ -48,7 +48,7 @@ class Node:
         return self.end - self.start
 
     def get(self, *path: str) -> Node | None:
-        """The member of that name, the last where there are several; with more names, a member of that."""
+        """Return the member with a name, the last of several; with more names, descend."""
         node: Node | None = self
         for name in path:
             node = next((value for key, value in reversed(node.members) if key == name), None)
@@ -57,11 +57,11 @@ class Node:
         return node
 
     def value(self, body: bytes) -> JSON:
-        """What it says."""
+        """Parse the value."""
         return read_json(body[self.start : self.end])
 
     def text(self, body: bytes) -> str:
-        """What it says if it is a string, else nothing."""
+        """Return the value of a string, nothing for any other value."""
         value = self.value(body) if self.kind == "string" else ""
         return value if isinstance(value, str) else ""
 
@@ -85,36 +85,6 @@ def spans(body: bytes, *, walk: Collection[str] = (), depth: int = 8) -> Node | 
     except (ValueError, RecursionError):
         return None
     return node if _after_space(text, node.end) == len(text) else None
-
-
-def read_json(data: bytes | str) -> JSON:
-    """Parse JSON as tolerantly as it can be: control characters in strings, any number of digits.
-
-    Raises:
-        ValueError: It is not JSON, or it nests deeper than what reads it may go.
-    """
-    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
-    if is_deeper(text):
-        raise ValueError(f"nested deeper than {DEPTH} levels")
-    try:
-        read: tuple[JSON, int] = _QUICK.raw_decode(text)
-    except ValueError:  # white space before it, a number of too many digits, or no JSON
-        read = _TOLERANT.decode(text), len(text)
-    value, end = read
-    if end != len(text):
-        value = _TOLERANT.decode(text)
-    return value
-
-
-def _integer(text: str) -> int | str:
-    try:
-        return int(text)
-    except ValueError:  # more digits than Python computes with
-        return text
-
-
-_QUICK = json.JSONDecoder(strict=False)
-_TOLERANT = json.JSONDecoder(strict=False, parse_int=_integer)  # calls back for each integer
 
 
 def _after_space(text: str, position: int) -> int:
@@ -150,10 +120,10 @@ class _Walk:
 
     def _members(self, position: int, depth: int) -> tuple[list[tuple[str, Node]], int]:
         text = self._text
-        found: list[tuple[str, Node]] = []
+        members: list[tuple[str, Node]] = []
         position = _after_space(text, position)
         if text.startswith("}", position):
-            return found, position + 1
+            return members, position + 1
         while True:
             if not text.startswith('"', position):
                 raise ValueError("a key is missing")
@@ -162,22 +132,22 @@ class _Walk:
             if colon is None:
                 raise ValueError("a colon is missing")
             node = self.value(colon.end(), depth if key in self._walk else 0)
-            found.append((key, node))
+            members.append((key, node))
             position, more = self._next(node.end, "}")
             if not more:
-                return found, position
+                return members, position
 
     def _elements(self, position: int, depth: int) -> tuple[list[Node], int]:
-        found: list[Node] = []
+        elements: list[Node] = []
         position = _after_space(self._text, position)
         if self._text.startswith("]", position):
-            return found, position + 1
+            return elements, position + 1
         while True:
             node = self.value(position, depth)
-            found.append(node)
+            elements.append(node)
             position, more = self._next(node.end, "]")
             if not more:
-                return found, position
+                return elements, position
 
     def _next(self, position: int, bracket: str) -> tuple[int, bool]:
         match = _NEXT.match(self._text, position)

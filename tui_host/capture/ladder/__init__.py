@@ -1,1 +1,1 @@
-"""Records folded into the rows that the inspector lists."""
+"""Fold records into the rows of the inspector."""

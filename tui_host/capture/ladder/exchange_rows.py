@@ -1,4 +1,4 @@
-"""Exchanges as rows: two halves for a model's; for a server's none, since its frames are rows, unless it failed or had none."""
+"""Rows for exchanges: two for a model's exchange, none for a server's, unless the exchange failed or had no frames."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from dataclasses import dataclass, field, replace
 
 from tui_host.capture.http.exchange_end import Ending, kept_in_words, read_ending
 from tui_host.capture.http.http_frames import is_rpc
-from tui_host.capture.ladder.event_count import EventCount
 from tui_host.capture.ladder.row import Row, RowState
 from tui_host.capture.ladder.row_index import LadderRows
-from tui_host.capture.record import BY_THE_TAP, MISSING, TAP, Record
+from tui_host.capture.record import BY_THE_TAP, MISSING, TAP, Head, Record
 
 _SAID = 800
 """Bytes of a refusal's body that are looked at for words."""
 
+_OF_EVENTS = b"\ndata:"
+_OF_LINES = b"\n"
+
 
 @dataclass(slots=True)
 class _Open:
-    """An exchange that has not ended.
+    """An exchange in progress.
 
     Attributes:
         request: The row of its request, or of its request's first frame; -1 if there is none.
@@ -72,8 +74,8 @@ class LadderHttp:
 
     def half(self, capture: str, exchange: str, *, is_request: bool) -> int | None:
         """The row of a model's request or response."""
-        found = self._halves.get((capture, exchange), (-1, -1))[0 if is_request else 1]
-        return found if found >= 0 else None
+        number = self._halves.get((capture, exchange), (-1, -1))[0 if is_request else 1]
+        return number if number >= 0 else None
 
     def _request(self, record: Record, exchange: _Open) -> None:
         draft = record.draft
@@ -171,3 +173,26 @@ def _state(ending: Ending) -> RowState:
 
 def _first_words(said: bytes) -> str:
     return " ".join(said.decode("utf-8", "backslashreplace").split())[:200]
+
+
+class EventCount:
+    """Count the events of one body by the beginnings or ends of lines.
+
+    Args:
+        head: The response's; what is coded, or no stream, has no events to be seen.
+    """
+
+    def __init__(self, head: Head | None) -> None:
+        kind, coding = (head.value(name) if head is not None else "" for name in ("content-type", "content-encoding"))
+        self._mark = b""
+        if coding in {"", "identity"}:
+            self._mark = _OF_EVENTS if kind.startswith("text/event-stream") else _OF_LINES if "ndjson" in kind else b""
+        self._tail = b"\n" if self._mark == _OF_EVENTS else b""
+
+    def feed(self, data: bytes) -> int:
+        """Return the number of further events in the next bytes."""
+        if not self._mark:
+            return 0
+        text = self._tail + data
+        self._tail = text[1 - len(self._mark) :] if len(self._mark) > 1 else b""
+        return text.count(self._mark)

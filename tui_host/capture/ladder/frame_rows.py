@@ -1,4 +1,4 @@
-"""Frames as rows: an answer joined to its request, repeats folded, what is no message shown as what broke."""
+"""Rows for frames: an answer is joined to the request, repeats are folded, and a broken line is shown as a fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Key = tuple[str, str, Direction, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Latest:
-    """The frame whose row is the last of all: what comes next may repeat it."""
+    """The frame of the last row, which the next frame may repeat."""
 
     number: int
     connection: str
@@ -86,7 +86,7 @@ class LadderFrames:
             self._remember((record.capture, draft.connection or "", draft.direction, head.id), number)
 
     def _question(self, record: Record, head: FrameHead) -> int | None:
-        """The row of the request that a frame answers, or would have answered if it could be read."""
+        """Return the row of the request answered by a frame, readable or not."""
         draft = record.draft
         if (
             not head.id
@@ -94,11 +94,11 @@ class LadderFrames:
             or not (head.answers or (head.kind == "malformed" and not head.method))
         ):
             return None
-        other: Direction = "out" if draft.direction == "in" else "in"
+        opposite: Direction = "out" if draft.direction == "in" else "in"
         for form in (head.id, head.id[1:-1] if head.id.startswith('"') else f'"{head.id}"'):
-            found = self._asked.get((record.capture, draft.connection or "", other, form))
-            if found is not None:
-                return found
+            number = self._asked.get((record.capture, draft.connection or "", opposite, form))
+            if number is not None:
+                return number
         return None
 
     def _remember(self, key: _Key, number: int) -> None:
@@ -109,7 +109,7 @@ class LadderFrames:
 
 
 def _repeats(head: FrameHead, before: _Latest, latest: _Latest) -> bool:
-    """Whether a frame says again what the one before said: the same bytes, or more progress of the same thing."""
+    """Return whether a frame repeats the frame before: with equal bytes, or more progress of an equal token."""
     if (before.connection, before.direction) != (latest.connection, latest.direction):
         return False
     if head.kind == "notification" and head.method == "notifications/progress":

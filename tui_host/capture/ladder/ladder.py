@@ -1,4 +1,4 @@
-"""The inspector's rows, folded from records as they come. Source: DESIGN, Screens; ux.md, section 3."""
+"""Fold records into the rows of the inspector as they come."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tui_host.errors import JSON
 
 
 class Ladder:
-    """The rows of a session or a capture. Each record costs the same, however many there were before.
+    """The rows of a session or a capture. Each record costs the same, however many came before.
 
     Args:
         clock: Names the clock that the records of all captures were put on; empty where each has its own.
@@ -41,7 +41,7 @@ class Ladder:
 
     @property
     def rows(self) -> Sequence[Row]:
-        """All rows, in the order in which their first bytes came; a row's number is its place."""
+        """All rows, in the order of their first bytes; the place of a row is the row's number."""
         return self._rows.table
 
     @property
@@ -56,11 +56,11 @@ class Ladder:
         self._rows.settle()
 
     def changed_since(self, revision: int) -> Sequence[int]:
-        """Numbers of the rows that came or changed after a revision, in order."""
+        """Return the numbers of new and changed rows after a revision, in order."""
         return self._rows.changed_since(revision)
 
     def doubt(self, calls: Mapping[tuple[str, int], str]) -> None:
-        """Say of the rows that begin with these records, and of no others, which calls they may carry, where nothing tells which."""
+        """Set the possible calls of rows, named by first record, where nothing decides between the calls; clear all others."""
         before = self._doubtful
         for key in [key for key in {**before, **calls} if before.get(key) != calls.get(key)]:
             number = self.row_of(key)
@@ -70,21 +70,24 @@ class Ladder:
         self._rows.settle()
 
     def partner(self, number: int) -> int | None:
-        """The other half: the response of a request, the answer of a question, and the other way round."""
+        """Return the partner of a row: request and response, question and answer."""
         return self._rows.partner(number)
 
     def relatives(self, number: int) -> tuple[int, ...]:
-        """The rows that share a call with a row, nearest first; of a row without calls its partner."""
-        found = {
-            other for call in self._rows.table.calls_of(number) for other in self._rows.of_call(call) if other != number
+        """Return the rows with a call in common, nearest first; for a row without calls the partner."""
+        numbers = {
+            relative
+            for call in self._rows.table.calls_of(number)
+            for relative in self._rows.of_call(call)
+            if relative != number
         }
         partner = self._rows.partner(number)
-        if not found and partner is not None:
+        if not numbers and partner is not None:
             return (partner,)
-        return tuple(sorted(found, key=lambda other: (abs(other - number), other)))
+        return tuple(sorted(numbers, key=lambda relative: (abs(relative - number), relative)))
 
     def row_of(self, key: tuple[str, int]) -> int | None:
-        """The row that begins with a record, named by capture and number."""
+        """Return the row with a first record, named by capture and number."""
         return self._rows.row_of(*key)
 
     def request_of(self, capture: str, exchange: str) -> int | None:
@@ -92,18 +95,18 @@ class Ladder:
         return self._http.half(capture, exchange, is_request=True)
 
     def links(self, row: Row) -> Sequence[tuple[str, int]]:
-        """The `link` records about bytes of a row's exchange, of both its directions, named by capture and number."""
+        """Return the `link` records about the bytes of a row's exchange, in both directions, as capture and number."""
         return [(row.capture, seq) for seq in self._links.get((row.capture, row.exchange), ())] if row.exchange else []
 
     def filter(self, text: str) -> array[int]:
-        """Numbers of the rows that a filter keeps, in order: all tokens and all plain words must fit.
+        """Return the numbers of the rows kept by a filter, in order: all tokens and all plain words must fit.
 
         Tokens are `tool:`, `method:`, `id:`, `dir:` (in, out), `kind:`, `status:`, `server:` and `turn:`.
         """
         return self._filter.numbers(text)
 
     def row_test(self, text: str) -> RowTest:
-        """Whether rows, as they are now, fit a filter by what they show besides."""
+        """Return a test for rows against a filter, with plain words in the shown text as well."""
         return RowTest(text, self._rows)
 
     def _add(self, record: Record) -> None:
@@ -167,7 +170,7 @@ class Ladder:
         return self._rows.row_of(capture, link.span.seq) if link.span.seq is not None else None
 
     def _join(self, number: int, link: Link, place: Place) -> None:
-        """Give a row the call that a link joins it to, and of a message to a server the turn; of a response say what it asks."""
+        """Give a row the call of a link, and a message to a server the turn; give a response the words of the call."""
         row = self._rows.table[number]
         if link.call in row.calls:
             return
@@ -182,7 +185,7 @@ class Ladder:
         self._rows.change(replace(row, turn=turn, step=step, calls=calls, words=words, inferred=inferred))
 
     def _give_waiting(self, record: Record) -> None:
-        """Links that came before the row that they are about."""
+        """Apply links received before the row."""
         if not self._waiting:
             return
         key = (record.capture, record.draft.exchange or "")

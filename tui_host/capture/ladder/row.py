@@ -1,4 +1,4 @@
-"""A row of the ladder: what one line of the inspector's list is made of. Values only."""
+"""A row of the ladder: the values for one line of the inspector's list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RowKind: TypeAlias = Literal["request", "response", "frame", "decision", "line",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row; replaced by a new value while its exchange is still growing.
+    """One row; replaced by a new value while the exchange is growing.
 
     Attributes:
         number: Its place in the ladder, from 0; never changes.
@@ -90,5 +90,5 @@ class Row:
 
     @property
     def is_absent(self) -> bool:
-        """Whether nothing of it was captured at all: it stands for what must have been."""
+        """Whether nothing was captured: the row stands for a missing request or answer."""
         return self.missing and not (self.status if self.kind == "response" else self.method)

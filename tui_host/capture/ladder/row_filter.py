@@ -1,4 +1,4 @@
-"""Which rows a filter keeps. Source: ux.md, section 3: tokens that may be combined, and plain words."""
+"""Filter rows by tokens in any combination, and plain words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Test: TypeAlias = Callable[[int], bool]
 
 
 class RowFilter:
-    """Filters a ladder's rows; remembers the last filter, so that asking again costs only what has changed."""
+    """Filter the rows of a ladder; after the first time, only changed rows are looked at."""
 
     def __init__(self, rows: LadderRows) -> None:
         self._rows = rows
@@ -37,7 +37,7 @@ class RowFilter:
         self._kept = array("q")
 
     def numbers(self, text: str) -> array[int]:
-        """The numbers of the rows that fit, in order."""
+        """Return the numbers of the fitting rows, in order."""
         table = self._rows.table
         if text != self._text or not self._is_still_right(text):
             self._text, self._seen, self._kept = text, 0, array("q")
@@ -50,7 +50,7 @@ class RowFilter:
         return self._kept[:]
 
     def _is_still_right(self, text: str) -> bool:
-        """Whether no row that was looked at has changed since in what the filter sees."""
+        """Return whether no row has changed since in a value seen by the filter."""
         old = [number for number in self._rows.changed_since(self._revision) if number < self._seen]
         if not old:
             return True
@@ -60,11 +60,7 @@ class RowFilter:
 
 
 class RowTest:
-    """Whether rows fit a filter whose plain words may stand in what they show too, which is known elsewhere.
-
-    Args:
-        text: The filter.
-        rows: The rows as they are now.
+    """Test rows against a filter with plain words that may stand in the shown text.
 
     Attributes:
         is_of_values: What rows show does not matter: there is no plain word.
@@ -77,11 +73,11 @@ class RowTest:
         self.is_of_values = not self._plain
 
     def may_fit(self, number: int) -> bool:
-        """Whether a row fits if it shows all the plain words."""
+        """Return whether a row fits if all plain words are shown."""
         return all(test(number) for test in self._tokens)
 
     def fits(self, number: int, shown: str) -> bool:
-        """Whether a row fits that may, and that shows this."""
+        """Return whether a row with a shown text fits."""
         folded = shown.casefold()
         return all(word in folded or test(number) for word, test in self._plain)
 
@@ -101,7 +97,7 @@ def _token(word: str) -> Callable[[str, LadderRows], Test] | None:
 
 
 def _plain(word: str, rows: LadderRows) -> Test:
-    """The word in anything that a row says."""
+    """Return a test for a word in any value of a row."""
     table = rows.table
     hits = _hits(table, word)
     peer, method, url, malformed = (table.named[name] for name in ("peer", "method", "url", "malformed"))
@@ -115,15 +111,15 @@ def _plain(word: str, rows: LadderRows) -> Test:
             return True
         if any(fact(number) for fact in facts):
             return True
-        said = words[number]
-        found = wanted in said.lower() if plain else word in said.decode().casefold()
-        return found or word in ids[number].casefold() or tools(number)
+        text = words[number]
+        is_in_text = wanted in text.lower() if plain else word in text.decode().casefold()
+        return is_in_text or word in ids[number].casefold() or tools(number)
 
     return fits
 
 
 def _facts(word: str, rows: LadderRows) -> list[Test]:
-    """What a row says of itself in words of ours that have the word in them."""
+    """Return our words about a row in which a word stands."""
     table = rows.table
     flags, kinds, states, events = table.flags, table.kinds, table.states, table.small["events"]
     response = KINDS.index("response")
@@ -141,12 +137,12 @@ def _facts(word: str, rows: LadderRows) -> list[Test]:
 
 
 def _hits(table: RowTable, value: str) -> bytearray:
-    """For each of the texts that rows share, whether the value is in it."""
+    """Return for each text shared by rows whether the value is part of the text."""
     return bytearray(value in text.casefold() for text in table.texts.texts)
 
 
 def _tool(value: str, rows: LadderRows) -> Test:
-    """The tool of a frame or decision, or of a call that the row has to do with."""
+    """Return a test for the tool of a frame, a decision, or a call of the row."""
     table = rows.table
     hits, column, calls = _hits(table, value), table.named["tool"], table.calls
     wanted = {call for call, tool in rows.tools.items() if value in tool.casefold()}
@@ -219,7 +215,7 @@ def _status(value: str, rows: LadderRows) -> Test:
 
 
 def _server(value: str, rows: LadderRows) -> Test:
-    """A server: the peer of all that is not the model's."""
+    """Return a test for a server, the peer of every row but a model's."""
     table = rows.table
     hits, column, lanes = _hits(table, value), table.named["peer"], table.lanes
     return lambda number: bool(hits[column[number]]) and lanes[number] != 0

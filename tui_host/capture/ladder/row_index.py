@@ -1,4 +1,4 @@
-"""The ladder's rows while they are being folded: kept, paired, found by call and by record, with what changed when."""
+"""The rows of a ladder in progress: stored, paired, found by call and by record, with the changes of each revision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_host.capture.record import Record
 
 
 class LadderRows:
-    """Rows by number, with everything that is found from a row.
+    """Rows by number, with an index of calls, records and partners.
 
     Attributes:
         table: The rows.
@@ -35,7 +35,7 @@ class LadderRows:
         return len(self.table)
 
     def row_for(self, record: Record, lane: Lane, kind: RowKind) -> Row:
-        """A new row that begins with a record, not yet in its place."""
+        """Make a row from the first record, without adding the row."""
         draft = record.draft
         place = draft.place
         return Row(
@@ -62,7 +62,7 @@ class LadderRows:
         )
 
     def add(self, row: Row) -> int:
-        """Put a new row at the end; gives its number."""
+        """Add a row at the end; return the number."""
         self.table.add(row)
         self._partners.append(-1)
         seqs, numbers = self._by_seq.setdefault(row.capture, (array("q"), array("i")))
@@ -81,7 +81,7 @@ class LadderRows:
         self._journal.note(self.revision + 1, row.number)
 
     def grow(self, number: int, record: Record, events: int) -> None:
-        """Add a record's bytes to an open row, and how many events they are."""
+        """Add the bytes of a record, and a number of events, to an open row."""
         draft = record.draft
         self.table.grow(
             number,
@@ -94,7 +94,7 @@ class LadderRows:
         self._journal.note(self.revision + 1, number)
 
     def repeat(self, number: int, record: Record, words: str) -> None:
-        """Fold one more of the same into a row."""
+        """Fold one more repetition into a row."""
         row = self.table[number]
         self.change(
             replace(
@@ -109,35 +109,35 @@ class LadderRows:
         )
 
     def pair(self, first: int, second: int) -> None:
-        """Make two rows each other's partner; a row keeps its first one."""
-        for one, other in ((first, second), (second, first)):
-            if self._partners[one] < 0:
-                self._partners[one] = other
-                self._journal.note(self.revision + 1, one)
+        """Make two rows partners; a row keeps the first partner."""
+        for row, partner in ((first, second), (second, first)):
+            if self._partners[row] < 0:
+                self._partners[row] = partner
+                self._journal.note(self.revision + 1, row)
 
     def partner(self, number: int) -> int | None:
-        """The row's other half."""
-        found = self._partners[number]
-        return found if found >= 0 else None
+        """Return the partner of a row."""
+        partner = self._partners[number]
+        return partner if partner >= 0 else None
 
     def of_call(self, call: str) -> Sequence[int]:
-        """The rows of a call, in the order in which they came to belong to it."""
+        """Return the rows of a call, in the order of joining."""
         return self._by_call.get(call, ())
 
     def row_of(self, capture: str, seq: int) -> int | None:
-        """The row that begins with a record."""
+        """Return the row with a first record."""
         seqs, numbers = self._by_seq.get(capture, ((), ()))
         at = bisect_left(seqs, seq)
         return numbers[at] if at < len(seqs) and seqs[at] == seq else None
 
     def settle(self) -> None:
-        """End a batch: if anything changed, it is a new revision."""
+        """End a batch; with any change a new revision begins."""
         if self._journal.last > self.revision:
             self.revision = self._journal.last
             self._journal.shorten(len(self.table))
 
     def changed_since(self, revision: int) -> list[int]:
-        """Numbers of the rows that are new or changed after a revision, in order."""
+        """Return the numbers of new and changed rows after a revision, in order."""
         return self._journal.since(revision)
 
     def _index(self, calls: frozenset[str], number: int) -> None:
@@ -146,7 +146,7 @@ class LadderRows:
 
 
 class _Journal:
-    """Which row changed in which revision; of a row's changes the last is enough."""
+    """The changed rows of each revision; for one row the last change is enough."""
 
     def __init__(self) -> None:
         self._revisions = array("q")
@@ -165,7 +165,7 @@ class _Journal:
         return sorted(set(self._numbers[start:]))
 
     def shorten(self, rows: int) -> None:
-        """Once it is much longer than the list of rows, keep each row's last change alone."""
+        """Keep only the last change of each row, once the journal is much longer than the list of rows."""
         if len(self._numbers) <= 2 * rows + 10_000:
             return
         latest = dict(zip(self._numbers, self._revisions, strict=True))  # a later change stands in for an earlier one

@@ -1,4 +1,4 @@
-"""Rows in little memory: a column for each of a row's values, and the row made anew whenever it is looked at."""
+"""Store rows in little memory: a column for each value, and a row made anew at each access."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Texts:
         self.texts = [""]
 
     def number(self, text: str) -> int:
-        """The text's number, a new one if it is new."""
+        """Return the number of a text, a new number for a new text."""
         number = self._numbers.get(text)
         if number is None:
             number = self._numbers[text] = len(self.texts)
@@ -49,7 +49,7 @@ class Texts:
 
 
 class RowTable(Sequence[Row]):
-    """The rows, in order; a row's place is its number.
+    """The rows in order; the place of a row is the number.
 
     Columns are read directly by `filter`, for 100,000 rows at once.
     """
@@ -66,7 +66,7 @@ class RowTable(Sequence[Row]):
         self.flags = array("b")
         marks = self.lanes, self.kinds, self.states, self.flags
         columns = self.numbers, self.small, self.times, self.named
-        self._columns = (*chain.from_iterable(each.values() for each in columns), *marks)
+        self._columns = (*chain.from_iterable(column.values() for column in columns), *marks)
         self.ids: list[str] = []
         self.exchanges: list[str] = []
         self.words: list[bytes] = []
@@ -95,7 +95,7 @@ class RowTable(Sequence[Row]):
         return map(self._row, range(len(self)))
 
     def add(self, row: Row) -> None:
-        """Add a row, whose number is the next one."""
+        """Add a row under the next number."""
         for column, value in zip(self._columns, self._values(row), strict=True):
             column.append(value)
         self.ids.append(row.rpc_id)
@@ -121,7 +121,7 @@ class RowTable(Sequence[Row]):
         return (*_numbers(row), *times, *map(self.texts.number, _texts(row)), *marks)
 
     def grow(self, number: int, *, seq: int, mono_ns: int | None, size: int, events: int, redacted: bool) -> None:
-        """Add a piece to a row that is still open."""
+        """Add a piece to an open row."""
         self.numbers["last_seq"][number] = seq
         self.times["end_mono_ns"][number] = UNTOLD if mono_ns is None else mono_ns
         self.numbers["size"][number] += size
@@ -130,7 +130,7 @@ class RowTable(Sequence[Row]):
             self.flags[number] |= REDACTED
 
     def calls_of(self, number: int) -> Iterable[str]:
-        """The calls that a row has to do with."""
+        """Return the calls of a row."""
         calls = self.calls[number]
         return ((calls,) if calls else ()) if isinstance(calls, str) else calls
 

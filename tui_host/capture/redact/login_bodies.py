@@ -1,180 +1,232 @@
-"""Recorders that keep nothing of the credentials in bodies, and which exchanges are about credentials."""
+"""Find credentials in the bodies of logins: in forms, JSON, multipart bodies and markup."""
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Sequence
+from urllib.parse import unquote_plus
 
-from tui_host.capture.record import Draft, Head, Shift
-from tui_host.capture.recorder_protocol import Recording, RedactedStream
-from tui_host.capture.redact.bodies_by_place import without_keys
-from tui_host.capture.redact.body_buffer import Held
-from tui_host.capture.redact.body_fields import Learn
-from tui_host.capture.redact.by_value import Kept
-from tui_host.capture.redact.coded_bodies import request_without
-from tui_host.capture.redact.login_forms import is_json_of_login, is_json_without_login, without_tokens
-from tui_host.capture.redact.token_answers import AnswerStream, tells_token
-from tui_host.settings.urls import parts_of
-
-_LOGIN_PATH = re.compile(
-    rb"(?:^|/)(?:oauth2?(?:/(?:device/)?\w+)?|token|login|register|authorize)/?$"
-    rb"|(?<!count)(?<!count_)(?:keys?|secrets|tokens)(?:/(?:re)?generate)?/?$"
-    rb"|/(?:realtime|chatkit)/\w*sessions/?$|/service_accounts/?$|/grant/?$",
-    re.IGNORECASE,
+from tui_host.capture.record import Redaction
+from tui_host.capture.redact.body_fields import (
+    BLANKS,
+    LEADS,
+    TEXT,
+    Brackets,
+    Learn,
+    Marker,
+    in_parts,
+    read,
+    string_value,
 )
+from tui_host.capture.redact.by_value import Kept, mark
+from tui_host.settings.credential_names import REDIRECT_KEYS, is_credential_header, is_credential_key
+from tui_host.settings.credential_places import in_url, password_in
+
+_OPAQUE_FROM = 16
+_PLAIN = re.compile(r"[\w.-]+", re.ASCII)
+_CODE = re.compile(r"[\w.~+/=%-]+", re.ASCII)
+"""The form of a login's code; elsewhere `code` may be the text of a program."""
+_FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
+_FIELD_OF_MORE = re.compile(rb"(?<=[;\r\n])([^=;\r\n]+)=([^;\r\n]*(?:[;\r\n](?![^=;\r\n]+=)[^;\r\n]*)*)")
+"""Fields of a form that are separated by `;` or line ends. A separator that no name follows is part of the value."""
+_NAME = rb'"([\w.:\[\]-]++)"'
+_MEMBER = re.compile(_NAME + b"(" + LEADS + b")" + TEXT, re.DOTALL)
+_NUMBER = re.compile(_NAME + b"(" + LEADS + rb")(-?\d[\d.eE+-]*)(?=[\s,}\]])")
+_MANY = Brackets(_NAME + LEADS + rb"\[", b"[]")
+_ONE_TEXT = re.compile(TEXT, re.DOTALL)
+_LONG_CODE = 6
+"""Digits from which a number named `code` is a code that was typed, and no status."""
+_ESCAPED_NAME = re.compile(rb'"((?:[\w.-]|\\u00[2-7][0-9A-Fa-f]){1,100})"(?=' + rb"[ \t\r\n]*:)")
+_OBJECTS = frozenset(("headers", "auth", "authentication", "credential", "credentials", "value", "name"))
+_OF_LOGINS = frozenset(
+    ("code", "code_verifier", "device_code", "user_code", "verification_uri_complete", "id_token_hint", "auth_req_id")
+) | {"registration_client_uri", "pre-authorized_code", "tx_code", "ticket", "SAMLResponse"}
+"""Source: RFC 6749, 7592, 7636 and 8628; OpenID Connect, RP-Initiated Logout, CIBA and credential issuance; UMA."""
+_TO_LOG_IN = frozenset(("grant_type", "client_id", "client_assertion", "assertion", "username", "login", "email"))
+"""What a login's body has beside its secrets. Source: RFC 6749 and 7521."""
+_OF_MODELS = frozenset(("model", "messages", "input", "inputs", "contents", "prompt", "tools", "jsonrpc"))
+_LOGIN_LIMIT = 64 << 10
+"""Bytes that a login's body has at most."""
+_LAST_WORD = re.compile(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
+_ONE_TIME = re.compile(
+    r"(?:^|[^A-Za-z]|(?<=[a-z])(?=[A-Z]))"
+    r"(?i:[th]?otp|passcode|pin|(?:otp|mfa|2fa|factor|verification|recovery|backup|sms|login|one_?time)[_-]?code)$"
+)
+"""One-time and backup codes."""
+_ENDS = "[]0123456789"
+"""What may stand behind the last word of a name, as in `token2` and `user[password]`."""
+_NAME_LIMIT = 100
 
 
-def is_login(target: bytes, kind: bytes, body: bytes) -> bool:
-    """Whether a request with this target, content type and body is about to get, or renew, or make somebody's credential.
+def without_tokens(data: bytes, learn: Learn) -> Kept:
+    """Take the secrets out of a login's form or document, or of an answer with a new key. A body that is no text is taken out whole."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return mark("body").encode(), (Redaction(where="data", name="body", length=len(data)),)
+    marker = Marker(learn)
+    data, written = with_plain_names(data), data
+    begin = data.lstrip(BLANKS)
+    if begin[:1] in {b"{", b"["}:
+        data = _without_members(data, marker)
+    elif begin.startswith(b"--"):
+        data = in_parts(data, lambda part: marker.part(part, is_named))
+    elif begin.startswith(b"<"):
+        data = _without_markup_values(data, marker)
+    else:
+        data = _without_fields(data, marker)
+    return (data, marker.found) if marker.found else (written, ())
 
-    Forms are sent for little else; but curl calls a form whatever nobody told it the type of.
-    """
-    if _LOGIN_PATH.search(target) is not None or is_json_of_login(body):
+
+def _without_members(data: bytes, marker: Marker) -> bytes:
+    def of_text(match: re.Match[bytes]) -> bytes:
+        return marker.member(match) if _is_token(match[1].decode("latin-1"), match[3]) else match[0]
+
+    def of_number(match: re.Match[bytes]) -> bytes:
+        name = match[1].decode("latin-1")
+        is_one = is_named(name) and (name != "code" or len(match[3]) >= _LONG_CODE)
+        return marker.number(match) if is_one else match[0]
+
+    def of_many(begin: re.Match[bytes], items: bytes) -> bytes:
+        name = begin[1].decode("latin-1")
+        is_one = is_named(name) or is_credential_key(name)
+        if not is_one or b":" in _ONE_TEXT.sub(b"", items):  # an array of objects
+            return items
+        return _ONE_TEXT.sub(lambda text: marker.text(name, text[1]), items)
+
+    data = _NUMBER.sub(of_number, _MEMBER.sub(of_text, data))
+    return _MANY.sub(of_many, data) if b"[" in data else data
+
+
+def _without_fields(data: bytes, marker: Marker) -> bytes:
+    def of_field(match: re.Match[bytes]) -> bytes:
+        name = unquote_plus(match[1].decode("utf-8", "replace")).strip()
+        if is_named(name):
+            raw = match[2].rstrip(b"\r\n")
+            taken = marker.value(name, raw, password_in(":" + raw.decode("utf-8", "replace")))
+            return b"%s=%s%s" % (match[1], taken, match[2][len(raw) :])
+        return match[0] if match.re is _FIELD_OF_MORE else _FIELD_OF_MORE.sub(of_field, match[0])
+
+    return _FIELD.sub(of_field, data)
+
+
+def is_json_without_login(data: bytes) -> bool:
+    """Return whether a body is a JSON object without a member of a login, switches aside."""
+    login = read(data)
+    if not isinstance(login, dict):
+        return False
+    return not any(name in _TO_LOG_IN or (is_named(name) and not isinstance(login[name], bool)) for name in login)
+
+
+def is_json_of_login(data: bytes) -> bool:
+    """Return whether a body is a JSON object with credentials, and no request to a model."""
+    login = read(data) if len(data) <= _LOGIN_LIMIT and data.lstrip(BLANKS).startswith(b"{") else None
+    if not isinstance(login, dict) or not _OF_MODELS.isdisjoint(login):
+        return False
+    return "grant_type" in login or any(
+        isinstance(value, str) and is_named(name) and name != "key" and (name != "code" or _CODE.fullmatch(value))
+        for name, value in login.items()
+    )
+
+
+def with_plain_names(data: bytes) -> bytes:
+    """Return JSON with the names of credentials written without escapes."""
+
+    def of_name(match: re.Match[bytes]) -> bytes:
+        name = string_value(match[1])
+        tells = name in _OBJECTS or is_credential_header(name.lower()) or is_named(name)
+        return b'"%s"' % name.encode() if tells and _PLAIN.fullmatch(name) else match[0]
+
+    return _ESCAPED_NAME.sub(of_name, data) if b"\\u00" in data else data
+
+
+def _is_token(name: str, raw: bytes) -> bool:
+    """Return whether a member's value is a credential, also the bare `value` in the answer to a request for a new key."""
+    if name in {"value", "name"}:
+        is_opaque = len(raw) >= _OPAQUE_FROM and b" " not in raw
+        return is_opaque and (name == "value" or raw.startswith(b"auth_tokens/"))
+    return is_named(name)
+
+
+def is_named(name: str) -> bool:
+    """Return whether a name ends like a credential's; the alias of a key and the type of a token do not."""
+    if len(name) > _NAME_LIMIT:
+        return False
+    name = name.rstrip(_ENDS)  # as in `user[password]`
+    if name.rpartition("[")[2] in _OF_LOGINS or _ONE_TIME.search(name):
         return True
-    return kind.strip().lower().startswith(b"application/x-www-form-urlencoded") and not is_json_without_login(body)
+    last = _LAST_WORD.search(name)
+    return last is not None and is_credential_key(last[0]) and is_credential_key(name)
 
 
-def without_credentials(draft: Draft, learn: Learn) -> Draft:
-    """What a host of others sent or got, without the keys in its body that are known by their place.
-
-    Args:
-        draft: A body that is whole, where it is a chunk.
-        learn: Takes the name and the value of what was taken out.
-    """
-    if not draft.data or draft.kind not in {"request", "chunk"}:
-        return draft
-    if draft.kind == "chunk":
-        is_pair = b'"access_token"' in draft.data and b'"token_type"' in draft.data
-        is_token = draft.encoding is None and (is_pair or tells_token(draft.data))
-        return _without(draft, learn, is_of_login=True, is_to_model=False) if is_token else draft
-    is_of_login = draft.head is not None and is_login(_target(draft.head), _content_type(draft.head), draft.data)
-    return _without(draft, learn, is_of_login=is_of_login, is_to_model=draft.wire == "llm")
+_TAG = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)((?:[\s/][^<>]*)?)>([^<]*)(<!\[CDATA\[[^<]*)?")
+"""An element's tag with its text, neither of which reaches over the next tag: every byte is looked at once."""
+_ATTRIBUTE = re.compile(rb"(?<![\w:.-])([\w:.-]+)(\s*=\s*)(\"[^\"]*\"|'[^']*'|[^\s\"'>]+)")
+_CDATA = b"<![CDATA["
 
 
-def _without(draft: Draft, learn: Learn, *, is_of_login: bool, is_to_model: bool) -> Draft:
-    def take_out(data: bytes) -> Kept:
-        data, keys = without_keys(data, learn) if is_to_model else (data, ())
-        data, tokens = without_tokens(data, learn) if is_of_login else (data, ())
-        return data, keys + tokens
+def _without_markup_values(data: bytes, marker: Marker) -> bytes:
+    """Take credentials out of elements, attributes, forms and links of markup.
 
-    return request_without(draft, take_out)
-
-
-def _target(head: Head) -> bytes:
-    return parts_of(head.url or "").path.encode("utf-8", "replace")
-
-
-def _content_type(head: Head) -> bytes:
-    return head.value("content-type").encode("utf-8", "replace")
-
-
-class WithoutKeys:
-    """A recorder for what others ask a model.
-
-    What it keeps has none of the keys in it that are known by their place, and of answers none of the tokens that they hand out.
-
-    Args:
-        recorder: Keeps the records.
+    Some logins answer with a page whose form the browser sends on. Source: OAuth 2.0 Form Post Response Mode, section 2.
     """
 
-    is_needed = True
-    """Any answer may tell a token."""
+    def of_tag(match: re.Match[bytes]) -> bytes:
+        name, text, more = match[1].decode("utf-8", "replace"), match[3], match[4] or b""
+        attributes = match[2]
+        if b"=" in attributes:
+            attributes = _Attributes(attributes, marker).without()
+        if is_named(name) and not attributes.endswith(b"/"):
+            text, more = (
+                _without_text(name, text, marker),
+                _CDATA + _without_text(name, more[9:], marker) if more else b"",
+            )
+        begin = data[match.start() : match.start(2)]
+        return b"%s%s>%s%s" % (begin, attributes, text, more)
 
-    def __init__(self, recorder: Recording) -> None:
-        self._recorder = recorder
-        self.new_exchange = recorder.new_exchange
-
-    @property
-    def redactor(self) -> WithoutKeys:
-        """Itself."""
-        return self
-
-    def stream(self) -> AnswerStream:
-        """For one answer's body."""
-        return AnswerStream(self._recorder.redactor)
-
-    def stream_by_value(self) -> RedactedStream:
-        """For bytes that stand for others."""
-        return self._recorder.redactor.stream_by_value()
-
-    def learn_value(self, name: str, value: str, /) -> None:
-        """Know a credential from now on."""
-        self._recorder.redactor.learn_value(name, value)
-
-    def append(self, draft: Draft, /) -> int:
-        """Keep a record."""
-        if draft.kind == "request":
-            draft = without_credentials(draft, self.learn_value)
-        return self._recorder.append(draft)
+    return _TAG.sub(of_tag, data)
 
 
-class _TokenStream:
-    """An answer's body, held until its end."""
-
-    left_out = 0
-
-    def __init__(self, recorder: Recording) -> None:
-        self._inner = recorder.redactor.stream()
-        self._learn = recorder.redactor.learn_value
-        self._held = Held()
-
-    @property
-    def shifts(self) -> Sequence[Shift]:
-        """What was taken out by value; nothing is looked for by its place in a token's answer."""
-        return self._inner.shifts
-
-    def feed(self, data: bytes, /) -> Kept:
-        """Nothing, until too much is held."""
-        passing = self._held.feed(data)
-        return self._inner.feed(passing) if passing else (b"", ())
-
-    def flush(self) -> Kept:
-        """All of it, without what is secret."""
-        held = self._held.finish()
-        held, found = without_tokens(held, self._learn) if held else (held, ())
-        first, in_first = self._inner.feed(held)
-        rest, in_rest = self._inner.flush()
-        return first + rest, (*found, *in_first, *in_rest)
+def _without_text(name: str, text: bytes, marker: Marker) -> bytes:
+    end = b"]]>" if text.endswith(b"]]>") else b""
+    value = text.removesuffix(end)
+    return marker.value(name, value, _text_of(value)) + end if value.strip() else text
 
 
-class WithoutTokens:
-    """A recorder for the exchanges of a login: what it keeps of their bodies has no token in it.
+class _Attributes:
+    """The attributes of one element, as written."""
 
-    Args:
-        recorder: Keeps the records.
-    """
+    def __init__(self, text: bytes, marker: Marker) -> None:
+        self._text = text
+        self._marker = marker
+        named = (match for match in _ATTRIBUTE.finditer(text) if match[1].lower() == b"name")
+        self._called = next((_text_of(match[3]).strip("\"'") for match in named), "")
 
-    def __init__(self, recorder: Recording) -> None:
-        self._recorder = recorder
+    def without(self) -> bytes:
+        """Return the attributes with marks."""
+        return _ATTRIBUTE.sub(self._of_attribute, self._text)
 
-    @property
-    def redactor(self) -> WithoutTokens:
-        """Itself."""
-        return self
+    def _of_attribute(self, match: re.Match[bytes]) -> bytes:
+        name, value = match[1].decode("utf-8", "replace"), match[3]
+        quote = value[:1] if value[:1] in {b'"', b"'"} else b""
+        value = value.removeprefix(quote).removesuffix(quote)
+        called = self._called if name.lower() in {"value", "content"} else name
+        if is_named(called):
+            value = self._marker.value(called, value, _text_of(value))
+        elif b"=" in value:
+            value = self._in_url(value)
+        return b"%s%s%s%s%s" % (match[1], match[2], quote, value, quote)
 
-    @property
-    def is_needed(self) -> bool:
-        """Logins are about secrets."""
-        return True
+    def _in_url(self, value: bytes) -> bytes:
+        url = value.decode("utf-8", "surrogateescape")
+        pieces: list[bytes] = []
+        end = 0
+        for start, stop, name in in_url(url, REDIRECT_KEYS):
+            raw = url[start:stop].encode("utf-8", "surrogateescape")
+            pieces += (url[end:start].encode("utf-8", "surrogateescape"), self._marker.value(name, raw, _text_of(raw)))
+            end = stop
+        return b"".join((*pieces, url[end:].encode("utf-8", "surrogateescape"))) if pieces else value
 
-    def stream(self) -> _TokenStream:
-        """For one answer's body."""
-        return _TokenStream(self._recorder)
 
-    def stream_by_value(self) -> RedactedStream:
-        """For bytes that stand for others."""
-        return self._recorder.redactor.stream_by_value()
-
-    def learn_value(self, name: str, value: str) -> None:
-        """Know a credential from now on."""
-        self._recorder.redactor.learn_value(name, value)
-
-    def append(self, draft: Draft, /) -> int:
-        """Keep a record; a request without what is secret in its body."""
-        if draft.kind == "request":
-            draft = _without(draft, self.learn_value, is_of_login=True, is_to_model=draft.wire == "llm")
-        return self._recorder.append(draft)
-
-    def new_exchange(self) -> str:
-        """A new id."""
-        return self._recorder.new_exchange()
+def _text_of(raw: bytes) -> str:
+    return html.unescape(raw.decode("utf-8", "replace")).strip()

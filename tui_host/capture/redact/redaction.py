@@ -1,4 +1,4 @@
-"""Secrets taken out of everything before it is kept. Source: DESIGN, Contract, Secrets.
+"""Take secrets out of everything before storing.
 
 By value: each known secret of at least eight characters, wherever it stands and however it is spelled there.
 By place: what stands in a header or behind a query key named like a credential, or in a URL's userinfo, known or not, whatever its length.
@@ -16,12 +16,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
-from tui_host.capture.json.long_numbers import load
+from tui_host.capture.json.reading import load
 from tui_host.capture.record import Draft, Head, Redaction, Shift
-from tui_host.capture.redact.by_value import Hit, mark, name_in_mark, without
-from tui_host.capture.redact.coded_bodies import request_without
-from tui_host.capture.redact.heads import in_header, shown_by
-from tui_host.capture.redact.known_secrets import BY_VALUE_FROM, Known, Now
+from tui_host.capture.redact.by_place import in_header, shown_by
+from tui_host.capture.redact.by_value import BY_VALUE_FROM, Hit, KnownSecrets, Snapshot, mark, name_in_mark, without
+from tui_host.capture.redact.coded import request_without
 from tui_host.errors import JSON
 from tui_host.settings.credential_places import Span, in_url
 
@@ -35,41 +34,37 @@ _SEGMENT = re.compile(r"[^/?&=#]+")
 
 
 class Redactor:
-    """Takes secrets out of drafts and texts. Callable from any thread.
-
-    Args:
-        secrets: Names and values.
-    """
+    """Takes secrets out of drafts and texts. Callable from any thread."""
 
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
-        self._known = Known(secrets)
+        self._known = KnownSecrets(secrets)
         self._headers: frozenset[str] = frozenset()
         self._former: tuple[tuple[tuple[str, str], ...], Redactor] | None = None
 
     def add(self, name: str, value: str) -> None:
-        """Know one more secret, from now on."""
+        """Search for one more secret, from now on."""
         self._known.add([(name, value)])
 
     def learn(self, head: Head) -> None:
-        """Know the credentials in a request's head too: those of somebody else's host, which are not configured here."""
+        """Search for the credentials in the head of another host's request, which are not configured here."""
         for name, value in shown_by(head):
             self._known.learn(name, value)
 
     def learn_value(self, name: str, value: str) -> None:
-        """Know a credential of somebody else's that stood elsewhere."""
+        """Search for a credential of another host, found elsewhere."""
         self._known.learn(name, value)
 
     def add_places(self, *, headers: Iterable[str]) -> None:
-        """Take out whatever stands in these headers too: configured ones with a reference in them."""
+        """Take out the whole value of further headers: configured headers with a reference."""
         self._headers = self._headers.union(name.lower() for name in headers)
 
     @property
     def learned(self) -> Mapping[str, str]:
-        """The credentials of others that are known now; whoever keeps it knows later which they were."""
+        """The credentials of other hosts known now, to be passed to `draft` later."""
         return self._known.now.learned
 
     def draft(self, draft: Draft, learned: Mapping[str, str] | None = None) -> Draft:
-        """The draft without secrets; the same object where there is none.
+        """Return a draft without secrets; the draft itself if no secret is found.
 
         Args:
             draft: It.
@@ -81,7 +76,7 @@ class Redactor:
         return former.draft(draft) if former else draft
 
     def may_be_in(self, data: bytes, learned: Mapping[str, str] | None = None) -> bool:
-        """Whether a secret known by value stands in the bytes, or one that was known when this was what others had shown."""
+        """Return whether the bytes contain a secret known by value, now or at the time of `learned`."""
         now = self._known.now
         if now.needles.are_in(data):
             return True
@@ -89,7 +84,7 @@ class Redactor:
         return former is not None and former.may_be_in(data)
 
     def bytes(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
-        """Bytes without the secrets known by value, and what was taken out."""
+        """Return bytes without the secrets known by value, and the redactions."""
         hits = self.hits(data)
         return without(data, hits) if hits else (data, ())
 
@@ -98,23 +93,23 @@ class Redactor:
         return self._text(text)[0]
 
     def pieces(self, text: str) -> list[tuple[str, str]]:
-        """A text cut where secrets known by value stand in it: each piece with the secret's name, empty for what is none."""
+        """Cut a text at secrets known by value: each piece with the name of the secret, empty for plain text."""
         data = text.encode("utf-8", "surrogatepass")
         hits = self.hits(data)
         if not hits:
             return [(text, "")] if text else []
-        found: list[tuple[str, str]] = []
+        pieces: list[tuple[str, str]] = []
         end = 0
         for hit in hits:
-            found.append((data[end : hit.start].decode("utf-8", "surrogatepass"), ""))
-            found.append((data[hit.start : hit.end].decode("utf-8", "surrogatepass"), name_in_mark(hit.needle.name)))
+            pieces.append((data[end : hit.start].decode("utf-8", "surrogatepass"), ""))
+            pieces.append((data[hit.start : hit.end].decode("utf-8", "surrogatepass"), name_in_mark(hit.needle.name)))
             end = hit.end
-        found.append((data[end:].decode("utf-8", "surrogatepass"), ""))
-        return [piece for piece in found if piece[0]]
+        pieces.append((data[end:].decode("utf-8", "surrogatepass"), ""))
+        return [piece for piece in pieces if piece[0]]
 
     @property
     def lengths(self) -> Mapping[str, int]:
-        """How many characters each secret has, by its name as marks have it."""
+        """The number of characters of each secret, by the name in marks."""
         return self._known.lengths
 
     def json_text(self, text: str) -> str:
@@ -134,15 +129,15 @@ class Redactor:
 
     @property
     def is_needed(self) -> bool:
-        """Whether any is known that is looked for by value."""
+        """Whether any secret is searched for by value."""
         return bool(self._known.needles)
 
     def stream(self) -> StreamRedactor:
-        """For a body that comes in pieces, so that a secret cut in two is found."""
+        """Return a stream for a body in pieces, so as to find a secret cut in two."""
         return StreamRedactor(self)
 
     def stream_by_value(self) -> StreamRedactor:
-        """The same: nothing is looked for by its place here."""
+        """Return a stream without a search by place, as `stream` does."""
         return StreamRedactor(self)
 
     def hits(self, data: bytes) -> list[Hit]:
@@ -150,26 +145,26 @@ class Redactor:
         return self._known.needles.hits(data)
 
     def open_end(self, data: bytes) -> int:
-        """Where the longest end of the bytes begins that could be the beginning of a secret; their length if none could."""
+        """Return the start of the longest end of the bytes with which a secret may begin; the length without one."""
         return self._known.needles.open_end(data)
 
     def _draft(self, draft: Draft) -> Draft:
         if draft.kind == "request" and self.is_needed:
-            draft = request_without(draft, self.bytes, self.bytes)
-            data, found = draft.data, ()
+            draft = request_without(draft, self)
+            data, redactions = draft.data, ()
         else:
-            data, found = self.bytes(draft.data)
+            data, redactions = self.bytes(draft.data)
         head = draft.head
         if head is not None:
             head, found_in_head = self._head(head)
-            found += found_in_head
+            redactions += found_in_head
         malformed = self.text(draft.malformed) if draft.malformed else draft.malformed
-        if not found and malformed == draft.malformed:
+        if not redactions and malformed == draft.malformed:
             return draft
-        return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + found)
+        return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + redactions)
 
-    def _before(self, now: Now, learned: Mapping[str, str] | None) -> Redactor | None:
-        """For what others had shown then and that has had to make room since; None where that is nothing, as it mostly is."""
+    def _before(self, now: Snapshot, learned: Mapping[str, str] | None) -> Redactor | None:
+        """Return a redactor for credentials learned then and dropped since; None without any, the usual case."""
         forgotten = () if learned is None else self._known.forgotten(learned, now)
         if not forgotten:
             return None
@@ -185,8 +180,10 @@ class Redactor:
         hits = self.hits(data)
         if not hits:
             return text, ()
-        data, found = without(data, hits)
-        return data.decode("utf-8", "surrogatepass"), tuple(replace(each, where="head") for each in found)
+        data, redactions = without(data, hits)
+        return data.decode("utf-8", "surrogatepass"), tuple(
+            replace(redaction, where="head") for redaction in redactions
+        )
 
     def _strings_without(self, value: JSON) -> JSON:
         if isinstance(value, str):
@@ -239,7 +236,7 @@ class Redactor:
         return text
 
     def _taken_out(self, place: str, value: str, found: list[Redaction]) -> str:
-        """The mark for all of a value, under the name of the secret in it if that is known."""
+        """Return the mark for a whole value, with the name of the known secret in the value."""
         if not value.strip() or (value.startswith("⟨secret:") and value.endswith("⟩")):
             return value
         name = self._known.names.get(value.strip()) or self._known.names.get(unquote_plus(value))
@@ -251,7 +248,7 @@ class Redactor:
 
 
 def redactor_of(settings: Settings) -> Redactor:
-    """One that knows all secrets of these settings."""
+    """Return a redactor for all secrets of the settings."""
     from tui_host.settings.secrets import secret_headers, secrets_of
 
     redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(settings))
@@ -260,7 +257,7 @@ def redactor_of(settings: Settings) -> Redactor:
 
 
 class StreamRedactor:
-    """Redacts bytes that come in pieces; holds back only an end that could be the beginning of a secret.
+    """Redact bytes in pieces; hold back only an end with which a secret may begin.
 
     One for each body; not for several threads at once.
 
@@ -277,7 +274,7 @@ class StreamRedactor:
         self._settled = 0  # bytes of the body before what is held back
 
     def feed(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
-        """What can be kept by now, and what was taken out of it; may be empty."""
+        """Return bytes to keep, possibly none, and the redactions."""
         data = self._held + data
         cut = self._redactor.open_end(data)
         hits = self._redactor.hits(data)
@@ -288,7 +285,7 @@ class StreamRedactor:
         return self._settle(data[:cut], [hit for hit in hits if hit.end <= cut])
 
     def flush(self) -> tuple[bytes, tuple[Redaction, ...]]:
-        """What was held back; nothing follows."""
+        """Return the bytes held back, at the end."""
         data, self._held = self._held, b""
         return self._settle(data, self._redactor.hits(data))
 

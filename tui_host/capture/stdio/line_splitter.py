@@ -9,7 +9,7 @@ LINE_KEPT = 1 << 20
 
 
 class Splitter:
-    """Bytes in, lines out: pieces of an unfinished line are kept in a list and joined once, at its end."""
+    """Split bytes into lines. Pieces of an unfinished line are joined once, at the end of the line."""
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
@@ -17,7 +17,7 @@ class Splitter:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes, each with its newline."""
+        """Return the lines completed by a chunk, each with the newline."""
         lines = chunk.split(b"\n")
         rest = lines.pop()
         complete = [line + b"\n" for line in lines]
@@ -32,13 +32,8 @@ class Splitter:
 
     @property
     def size(self) -> int:
-        """Bytes of the line that is not complete yet."""
+        """The size of the unfinished line."""
         return self._size
-
-    @property
-    def held(self) -> bytes:
-        """The unfinished line, as far as it is known."""
-        return b"".join(self._parts)
 
     @property
     def too_long(self) -> bool:
@@ -46,7 +41,7 @@ class Splitter:
         return self._size > self._limit
 
     def rest(self) -> bytes:
-        """The unfinished line, which is then forgotten."""
+        """Return the unfinished line, and forget the line."""
         rest = b"".join(self._parts)
         self._parts, self._size = [], 0
         return rest

@@ -1,4 +1,4 @@
-"""Our ends of a child's pipes on the event loop: chunks out of one, lines into the other, with nobody between."""
+"""The host's ends of a child's pipes on the event loop: chunks out of one, lines into the other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AHEAD = 4
 
 
 class ReadPipe:
-    """What comes out of a pipe. The loop watches it from enter to exit and not anew for each chunk.
+    """The reading end of a pipe, watched by the loop from enter to exit.
 
     Args:
         pipe: Our end.
@@ -42,7 +42,7 @@ class ReadPipe:
         self._fault: Exception | None = None
 
     async def chunk(self) -> bytes:
-        """What has come and was not taken at once, at most 256 KB; empty at the end.
+        """Return the next chunk, at most 256 KB; empty at the end.
 
         Raises:
             OSError: It cannot be read.
@@ -70,7 +70,7 @@ class ReadPipe:
         self._forget()
 
     def _read(self) -> None:
-        """There is something; called by the loop."""
+        """Read from the pipe; called by the loop."""
         try:
             chunk = os.read(self._descriptor, READ_BYTES)
             if chunk and self._is_awaited and not self._chunks and self._at_once(chunk):
@@ -101,7 +101,7 @@ Record: TypeAlias = Callable[[bytes, Mapping[str, JSON], Place, int], None]
 
 
 class LineWriter:
-    """Lines into a pipe: written where they are sent if there is room, else by `run`, in order.
+    """Write lines to a pipe: at once if there is room, else in order in `run`.
 
     Args:
         pipe: Our end; `run` closes it when it ends.
@@ -131,7 +131,7 @@ class LineWriter:
         os.set_blocking(self._descriptor, False)
 
     async def send(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
-        """Write a line, its end included, or queue it; waits only while 64 MB wait already.
+        """Write or queue a line with the line end; wait only while 64 MB are queued.
 
         Raises:
             anyio.ClosedResourceError: It is closed, or whoever should read it has closed the other end.
@@ -153,7 +153,7 @@ class LineWriter:
             self._wake.set()
 
     async def run(self) -> None:
-        """Write what finds no room at once, until it is closed."""
+        """Write the queued lines, until closed."""
         try:
             while not self._is_closing:
                 if self._rest:

@@ -1,6 +1,6 @@
-"""A stdio server's pipes: every line is recorded as bytes before anyone reads it, in both directions, standard error too.
+"""The pipes of a stdio server: every line is recorded as bytes before anyone reads the line, standard error too.
 
-Nothing here knows the SDK. Source: MCP 2025-11-25 and 2026-07-28, Transports, stdio; threats.md, PRO-01 and STD-*.
+Nothing here knows the SDK. Source: MCP 2025-11-25 and 2026-07-28, Transports, stdio.
 """
 
 from __future__ import annotations
@@ -36,39 +36,39 @@ _REFILL_PER_SECOND = 128 << 10
 
 
 class LineTap(Protocol):
-    """Takes what was on the pipes, in the order of the wire, before anything acts on it."""
+    """Receives everything on the pipes, in the order of the wire, before anything acts on a line."""
 
     def now(self) -> int:
         """The clock of the capture."""
         ...
 
     def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
-        """A line with its end, which says this, was given to the server's standard input."""
+        """Take a line for the server's standard input, with the parsed message."""
         ...
 
     def into(self, line: bytes, fault: str | None) -> Frame:
-        """A line of its standard output with its end; `fault` says what is wrong with it as a line. Gives what was read of it."""
+        """Take a line of the server's standard output; `fault` says why the line is broken. Return the parsed frame."""
         ...
 
     def junk(self, block: bytes, lines: int) -> None:
-        """Many lines that are no messages, together: there are too many for a record each."""
+        """Take many lines without messages together: one record for each would be too many."""
         ...
 
     def error(self, line: bytes, fault: str | None) -> None:
-        """A line of its standard error with its end."""
+        """Take a line of standard error, with the line end."""
         ...
 
 
 class Listener(Protocol):
-    """Acts on the messages that a server writes."""
+    """Acts on the messages of a server."""
 
     def take(self, line: bytes, frame: Frame) -> None:
-        """The next one; it is recorded. What is no message but looks like one comes too: somebody may wait for it."""
+        """Take the next message, recorded before. Includes broken messages, for which somebody may wait."""
         ...
 
     @property
     def is_full(self) -> bool:
-        """No more may come for now: what is not taken is not read."""
+        """Whether no more messages are taken for now, so that the pipe is not read."""
         ...
 
     async def has_room(self) -> None:
@@ -78,7 +78,7 @@ class Listener(Protocol):
 
 @dataclass(slots=True)
 class _Budget:
-    """How much may still be recorded one by one: a burst, and a steady trickle after it."""
+    """The number of lines still to be recorded one by one: a burst, then a steady trickle."""
 
     left: float
     limit: float
@@ -99,7 +99,7 @@ def _budget(burst: int) -> _Budget:
 
 
 class Errors:
-    """Standard error: the last 8 MB of it, and how much there was.
+    """Standard error: the last 8 MB, and the total size.
 
     Attributes:
         lines: Lines so far.
@@ -119,7 +119,7 @@ class Errors:
         self.unrecorded = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Take a chunk: keep it, and record its lines unless they come too fast."""
+        """Keep a chunk, and record the lines unless too many come at once."""
         self.size += len(chunk)
         count = chunk.count(b"\n")
         self.lines += count
@@ -133,7 +133,7 @@ class Errors:
             self._skip(chunk)
 
     def finish(self) -> None:
-        """Record what has no line end."""
+        """Record the last line without a line end."""
         if rest := self._splitter.rest():
             self.lines += 1
             self._tap.error(rest, "unfinished")
@@ -141,7 +141,7 @@ class Errors:
             self._tap.error(b"", f"{self.unrecorded:,} bytes in all came too fast to be recorded")
 
     def last(self, count: int) -> tuple[str, ...]:
-        """The newest lines, at most so many, newest last; each cut at 500 characters."""
+        """Return the newest lines up to a count, newest last, each cut at 500 characters."""
         tail: list[bytes] = []
         size = 0
         for chunk in reversed(self._ring):
@@ -170,7 +170,7 @@ class Errors:
 
 
 class StdioChild:
-    """A server's process with its pipes being served.
+    """The process of a server, with the pipes being served.
 
     `run` belongs into the connection's task group; it ends when the process and all its output have ended.
 
@@ -199,11 +199,11 @@ class StdioChild:
 
     @property
     def unread_since(self) -> float | None:
-        """Monotonic seconds since when it has not read what waits for it, None if it reads."""
+        """Monotonic seconds since the server stopped reading waiting lines; None while the server reads."""
         return self._input.unread_since
 
     async def send(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
-        """Give it a line, its end included, which says this; waits only while 64 MB wait already.
+        """Write a line, with the parsed message; wait only while 64 MB are queued.
 
         Raises:
             anyio.ClosedResourceError: It is being stopped, or has closed its standard input.
@@ -211,7 +211,7 @@ class StdioChild:
         await self._input.send(line, value, place)
 
     async def run(self) -> None:
-        """Serve the pipes until the process has ended and its output was read to the end."""
+        """Serve the pipes until the process has ended and all output was read."""
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._input.run)
@@ -223,7 +223,7 @@ class StdioChild:
             self.over.set()
 
     async def stop(self) -> None:
-        """End the process: close its standard input, wait, SIGTERM, wait, SIGKILL; under 5 seconds, shielded.
+        """End the process: close standard input, wait, SIGTERM, wait, SIGKILL; under 5 seconds, shielded.
 
         Its output is read, recorded and not handed on meanwhile. What holds its pipes afterwards is not waited for.
         """
@@ -246,7 +246,7 @@ class StdioChild:
                 pipe.close()
 
     async def _watch(self) -> None:
-        """Notice the end of the process although somebody else may hold its pipes."""
+        """Notice the end of the process, although somebody else may hold the pipes."""
         while not await self.process.wait(60, step=0.1):
             pass
         with anyio.move_on_after(0.5):
@@ -268,14 +268,14 @@ class StdioChild:
             self._changed()
 
     def _taken_at_once(self, chunk: bytes) -> bool:
-        """Take a chunk that is no work for more than one turn of the loop; whether it was one."""
+        """Take a chunk in one turn of the loop, if small enough; return whether taken."""
         if chunk.count(b"\n") > _SLICE or (self.listener is not None and self.listener.is_full):
             return False
         self._record(self._lines(chunk))
         return True
 
     async def _take(self, chunk: bytes) -> None:
-        """Take any chunk, giving way to others now and then."""
+        """Take any chunk, giving way to other tasks now and then."""
         lines = self._lines(chunk)
         for start in range(0, len(lines), _SLICE):
             self._record(lines[start : start + _SLICE])
@@ -284,7 +284,7 @@ class StdioChild:
                 await self.listener.has_room()
 
     def _lines(self, chunk: bytes) -> list[bytes]:
-        """The lines that a chunk completes; none once the connection cannot go on."""
+        """Return the lines completed by a chunk; none once the connection cannot go on."""
         if self.fault is not None:
             return []
         lines = self._splitter.feed(chunk)
@@ -296,7 +296,7 @@ class StdioChild:
         return lines
 
     def _record(self, lines: list[bytes]) -> None:
-        """Record lines and hand on the messages among them."""
+        """Record lines, and pass messages on."""
         if self.fault is not None:
             return
         block: list[bytes] = []

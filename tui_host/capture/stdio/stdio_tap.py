@@ -1,4 +1,4 @@
-"""Records what moves on a stdio server's pipes, each line in the place in a conversation that it belongs to."""
+"""Record the lines of a stdio server, each in the place of the call in the conversation."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tui_host.errors import JSON
 
 
 class Recording(Protocol):
-    """What a tap needs of a recorder."""
+    """The part of a recorder used by the tap."""
 
     def now(self) -> int:
-        """The clock that records are stamped by."""
+        """Return the clock of stamps."""
         ...
 
     def append(self, draft: Draft, at_ns: int | None = None, /) -> object:
-        """Keep a record of what happened then, or just now."""
+        """Append a record of an event at a time, or of now."""
         ...
 
 
 class StdioTap:
-    """One connection's tap.
+    """The tap of one connection.
 
     Args:
         recorder: Gets the records.
@@ -52,23 +52,23 @@ class StdioTap:
         self.malformed = 0
 
     def now(self) -> int:
-        """The clock that records are stamped by."""
+        """Return the clock of stamps."""
         return self._recorder.now()
 
     def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
-        """Record a line on its way to the server."""
+        """Record a line to the server."""
         self.sent += 1
         head = made_frame(value).head
         seen = self._correlator.see("out", head, place)
         self._keep("out", line, head.reason or seen.odd, seen.place, at_ns)
 
     def into(self, line: bytes, fault: str | None) -> Frame:
-        """Record a line that came from the server, and give what was read of it."""
+        """Record a line from the server, and return the parsed frame."""
         self.received += 1
         return self._read("in", line, fault)
 
     def passed(self, direction: Direction, line: bytes, fault: str | None, at_ns: int) -> None:
-        """Record a line that somebody else's host and server said to each other."""
+        """Record a line between another host and a server."""
         if direction == "out":
             self.sent += 1
         else:
@@ -86,7 +86,7 @@ class StdioTap:
         return frame
 
     def junk(self, block: bytes, lines: int) -> None:
-        """Record lines that are no messages, together."""
+        """Record lines without messages, together."""
         self.received += lines
         self.malformed += lines
         reason = f"{lines:,} lines that are no messages, too fast for a record each"

@@ -1,1 +1,1 @@
-"""The database: its schema, its writer, its readers."""
+"""The database: schema, writer and readers."""

@@ -1,4 +1,4 @@
-"""A run: a model's answer, head, pieces and end, in one row once it is over. A piece is small, and as a row costs as much again.
+"""Store an answer of a model, with head, pieces and end, as one row once complete: small pieces take twice the room as rows.
 
 A run stands at the key of its first record, and has that one's kind. What its row's `data` unpacks to: how many records there are
 (4 bytes); for each the distances to the one before it in key, monotonic clock, and how much farther the wall clock went; its
@@ -64,19 +64,14 @@ class Piece:
 
 
 class Runs:
-    """Puts answers together, in the writer's open transaction.
-
-    Args:
-        connection: The writer's.
-        packer: What packs them.
-    """
+    """Puts answers together, in the writer's open transaction."""
 
     def __init__(self, connection: sqlite3.Connection, packer: Packer) -> None:
         self._connection = connection
         self._packer = packer
 
     def pack(self, place: int, session: str | None) -> None:
-        """Put together what came to a place on the model's wire."""
+        """Join the records of a place on the model's wire."""
         run: list[Piece] = []
         for row in self._connection.execute(_PIECES, (place,)).fetchall():
             piece = Piece(*row)
@@ -111,7 +106,7 @@ def _encoding(run: Sequence[Piece]) -> str | None:
 
 
 def pack_run(run: Sequence[Piece]) -> bytes:
-    """The bytes of a run, as they are before they are packed."""
+    """Return the bytes of a run, before compression."""
     heads = [(piece.head or "").encode() for piece in run]
     steps = list(pairwise([*run[:1], *run]))
     columns = (
@@ -123,8 +118,8 @@ def pack_run(run: Sequence[Piece]) -> bytes:
         [len(head) for head in heads],
         [len(piece.data) for piece in run],
     )
-    said = (part for piece, head in zip(run, heads, strict=True) for part in (head, piece.data))
-    return b"".join((len(run).to_bytes(4, "little"), *map(_spread, columns), *said))
+    parts = (part for piece, head in zip(run, heads, strict=True) for part in (head, piece.data))
+    return b"".join((len(run).to_bytes(4, "little"), *map(_spread, columns), *parts))
 
 
 def unpack_run(first: Piece) -> Iterator[Piece]:

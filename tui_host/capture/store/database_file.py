@@ -1,15 +1,14 @@
-"""The database's file: made private, checked, set aside where it is damaged, brought to the newest form."""
+"""Open the file of the database: make the file private, check it, set a damaged or early one aside, bring it to the newest form."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from tui_host.capture.store.disk_space import Room
-from tui_host.capture.store.migrations import MIGRATIONS
+from tui_host.capture.store.migrations import NEWEST, Migrations
 from tui_host.capture.store.process_lock import Lock, alone, remove_left_behind
 from tui_host.capture.store.salvage import salvage
 from tui_host.capture.store.schema_version import (
@@ -31,9 +30,12 @@ from tui_host.settings.paths import ensure_private_dir
 CHECKED_UP_TO = 4 << 20
 """Bytes up to which a file is checked whole at each start; a larger one where something was wrong with it before."""
 
+_UNFINISHED = frozenset((sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY))
+"""The process that wrote the file was killed: SQLite undoes its last transaction once the file is opened for writing."""
+
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write; works in a folder that cannot be written (STO-02), and on a full disk.
+    """Open a connection for reading, even in a folder without permission to write, or on a full disk.
 
     Raises:
         OlderFormError: It must be brought up to date before.
@@ -67,7 +69,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
     connection = connect(path, uri=uri)
     try:
-        refuse_foreign(path, connection, len(MIGRATIONS))
+        refuse_foreign(path, connection, NEWEST)
         refuse_older(path, connection)
     except BaseException:
         connection.close()
@@ -76,9 +78,9 @@ def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
 
 
 def open_to_write(
-    path: Path, room: Room, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
+    path: Path, room: Room, connect: Connect, migrations: Migrations, notices: list[str]
 ) -> tuple[sqlite3.Connection, Lock]:
-    """The database, ready to be written, and this process's lock. A damaged one is set aside, what can be read of it carried over.
+    """Open the database for writing and take this process's lock. A damaged database is set aside, and readable content carried over.
 
     What a person should know is told in `notices`.
 
@@ -106,20 +108,38 @@ def open_to_write(
     return connection, lock
 
 
-def _ready(
-    path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
-) -> tuple[sqlite3.Connection, Lock]:
-    """The database looked at and opened, and this process's lock: on a full disk even these need some room."""
+def _ready(path: Path, connect: Connect, migrations: Migrations, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
+    """Check and open the database, and take this process's lock; on a full disk even opening needs some room."""
     if _is_damaged(path, migrations):
         with alone(path):  # another process may have seen it at the same time
             if _is_damaged(path, migrations):
                 notices.append(_begin_anew(path, migrations))
+    old_form = _form_too_old(path, migrations)
+    if old_form:
+        with alone(path):
+            if _form_too_old(path, migrations):
+                fresh = path.with_name(path.name + ".new")
+                make_private(fresh)
+                aside = _set_aside(path, fresh, f"form{old_form}")
+                notices.append(f"the database of an early version was set aside as {aside.name}, and a new one begun")
     connection = _open(path, connect, migrations, notices)
     return connection, _lock(path, connection, notices)
 
 
+def _form_too_old(path: Path, migrations: Migrations) -> int:
+    """Return the form of a file too old to be brought up to date, 0 for any further file."""
+    with closing(connect(path, uri=f"{path.absolute().as_uri()}?mode=ro")) as connection:
+        try:
+            version = version_of(connection)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode in _UNFINISHED:
+                return 0
+            raise
+    return version if 0 < version < min(migrations) else 0
+
+
 def _lock(path: Path, connection: sqlite3.Connection, notices: list[str]) -> Lock:
-    """This process's lock beside the database; without one the database is closed again."""
+    """Take this process's lock beside the database; without a lock the database is closed again."""
     try:
         remove_left_behind(path)
         lock = Lock(path)
@@ -132,13 +152,13 @@ def _lock(path: Path, connection: sqlite3.Connection, notices: list[str]) -> Loc
 
 
 def doubt(path: Path) -> None:
-    """Have the database looked at before it is used again."""
+    """Have the database checked at the next start."""
     with suppress(OSError):  # it cannot be used either way, and that is told
         doubted(path).touch(0o600)
 
 
 def doubted(path: Path) -> Path:
-    """The file whose presence says so, whatever the database's size."""
+    """Return the path of the file by whose presence a database of any size is checked."""
     return path.with_name(path.name + ".check")
 
 
@@ -147,11 +167,7 @@ _LOG = b"\x37\x7f\x06"
 
 
 class Whereabouts:
-    """The file that was just opened, as whoever holds it open sees it from outside.
-
-    Args:
-        path: Where it is.
-    """
+    """The opened file, as seen from outside by a process holding the file open."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -159,14 +175,14 @@ class Whereabouts:
         self._known = _identity(path)
 
     def is_gone(self) -> bool:
-        """Whether it is no longer there, or another one is."""
+        """Return whether the file was removed or replaced."""
         try:
             return _identity(self._path) != self._known
         except OSError:
             return False  # it cannot be seen at the moment
 
     def is_log_cut(self) -> bool:
-        """Whether its log, which was just written, has no beginning: none that SQLite writes is without, and nobody could read it."""
+        """Return whether the log, just written, has no beginning, and so can be read by nobody."""
         try:
             with self._log.open("rb", buffering=0) as log:
                 return log.read(len(_LOG)) == bytes(len(_LOG))
@@ -174,29 +190,25 @@ class Whereabouts:
             return False  # there is none, or it cannot be seen at the moment
 
     def doubt(self) -> None:
-        """Have it looked at before it is used again."""
+        """Have the database checked at the next start."""
         doubt(self._path)
 
     def is_doubted(self) -> bool:
-        """Whether this or another process came upon damage in it."""
+        """Return whether any process met damage in the file."""
         return doubted(self._path).exists()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
-def _set_aside(path: Path, fresh: Path) -> Path:
-    """Put another database in the place of one that is damaged; nothing in that one is deleted.
-
-    Returns:
-        Where the damaged one is now.
-    """
-    aside = path.with_name(f"{path.name}.damaged-{stamp()}")
+def _set_aside(path: Path, fresh: Path, reason: str) -> Path:
+    """Put a fresh database in the place of an unusable one, and return the new path of the old file."""
+    aside = path.with_name(f"{path.name}.{reason}-{stamp()}")
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     try:
         aside.hardlink_to(path)  # so that there is one in its place at any moment
@@ -223,21 +235,21 @@ def _make_folder_private(folder: Path, notices: list[str]) -> None:
         notices.append(f"others could write in the data folder, {folder}: from now on only you can")
 
 
-def _is_damaged(path: Path, migrations: Sequence[Sequence[str]]) -> bool:
-    """Whether it cannot be used; what is newer or another program's is refused before that is asked.
+def _is_damaged(path: Path, migrations: Migrations) -> bool:
+    """Return whether the file cannot be used; a newer or foreign file is refused first.
 
     Nothing may write in what is damaged: not even what stands in its log.
     """
     try:
         connection = connect(path, uri=f"{path.absolute().as_uri()}?mode=ro")
         try:
-            refuse_foreign(path, connection, len(migrations))
+            refuse_foreign(path, connection, max(migrations))
             return not _is_sound(path, connection)
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode in {sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY}:
-            return False  # who wrote it was killed: SQLite takes back what that one had begun when it is opened to be written
+        if error.sqlite_errorcode in _UNFINISHED:
+            return False
         if is_damage(error):
             return True
         raise
@@ -246,27 +258,27 @@ def _is_damaged(path: Path, migrations: Sequence[Sequence[str]]) -> bool:
 def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
     if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
         return True
-    found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found == "ok":
+    result: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if result == "ok":
         doubted(path).unlink(missing_ok=True)
-    return found == "ok"
+    return result == "ok"
 
 
-def _begin_anew(path: Path, migrations: Sequence[Sequence[str]]) -> str:
-    """Set the damaged database aside, and put in its place a new one with what could be read; what a person is told."""
+def _begin_anew(path: Path, migrations: Migrations) -> str:
+    """Set the damaged database aside, and begin a new one with the readable content; return the notice for a person."""
     fresh = path.with_name(path.name + ".salvaged")
     try:
         carried = salvage(path, fresh, migrations)
         if carried.is_nothing:  # also where it could not be made: a new one begins with nothing
             fresh.unlink()
             make_private(fresh)
-        aside = _set_aside(path, fresh)
+        aside = _set_aside(path, fresh, "damaged")
     finally:
         fresh.unlink(missing_ok=True)
     return f"the database was damaged: it was set aside as {aside.name}, and a new one begun; {carried.words}"
 
 
-def _open(path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]) -> sqlite3.Connection:
+def _open(path: Path, connect: Connect, migrations: Migrations, notices: list[str]) -> sqlite3.Connection:
     connection = connect(path)
     try:
         if version_of(connection) == 0:
@@ -283,7 +295,7 @@ def _open(path: Path, connect: Connect, migrations: Sequence[Sequence[str]], not
 
 
 def _write_ahead(connection: sqlite3.Connection) -> str:
-    """Switch to the write-ahead log; SQLite does not wait here while another process does the same."""
+    """Switch to the write-ahead log; SQLite does not wait here while another process switches."""
     end = time.monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Deletion that really removes: rows, then the pages they stood on, then what the write-ahead log still has of them.
+"""Delete for good: rows, then the pages of the rows, then the rest in the write-ahead log.
 
 `secure_delete`, which every connection has on, overwrites what is freed. Functions run on the writer's connection.
 """
@@ -27,10 +27,10 @@ LOG_MILLISECONDS = 1000
 
 
 class Run(Protocol):
-    """Does something on the writer's connection, and waits for it."""
+    """Runs work on the writer's connection, and waits for the result."""
 
     def __call__(self, work: Callable[[sqlite3.Connection], T], /) -> T:
-        """Do it."""
+        """Run the work."""
         ...
 
 
@@ -39,6 +39,8 @@ _OF_SESSION = (
     "DELETE FROM messages WHERE session = ?",
     "DELETE FROM items WHERE session = ?",
     "DELETE FROM turns WHERE session = ?",
+    "DELETE FROM tap_links WHERE tap = ?",
+    "DELETE FROM tap_links WHERE other = ?",
     "DELETE FROM sessions WHERE id = ?",
 )
 _EMPTY = f"""
@@ -53,12 +55,12 @@ _OF_CAPTURE = (
 
 
 def copies_of(database: Path) -> list[Path]:
-    """The copies of older forms beside the database, each as it was before it was brought to the next form."""
+    """Return the copies of the database in older forms."""
     return list(database.parent.glob(f"{database.name}.form*"))
 
 
 def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
-    """Work for a job, as one transaction; where it fails, the job takes it back."""
+    """Wrap work in one transaction; on failure the job rolls back."""
 
     def perform(connection: sqlite3.Connection) -> T:
         connection.execute("BEGIN IMMEDIATE")
@@ -70,12 +72,12 @@ def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3
 
 
 def set_aside_beside(database: Path) -> list[Path]:
-    """Databases that were damaged and set aside; they are the person's to remove."""
+    """Return the damaged databases set aside, which only the person removes."""
     return sorted(path for path in database.parent.glob(f"{database.name}.damaged-*") if not path.name.endswith("-wal"))
 
 
 def delete_all(run: Run, keys: Sequence[int]) -> None:
-    """Delete records in slices, between which the writer does what waits; of two that stand against each other the later is first.
+    """Delete records in slices, with a chance for the writer between slices. A later record goes before the earlier base.
 
     Args:
         run: Does something on the writer's connection, and waits for it.
@@ -87,7 +89,7 @@ def delete_all(run: Run, keys: Sequence[int]) -> None:
 
 
 def _delete_some(connection: sqlite3.Connection, keys: Sequence[int]) -> int:
-    """Delete the first of these records; how many."""
+    """Delete the first of some records; return the number deleted."""
     size = count = 0
     for key in keys:
         row: tuple[int] | None = connection.execute("SELECT length(data) FROM records WHERE key = ?", (key,)).fetchone()
@@ -100,24 +102,24 @@ def _delete_some(connection: sqlite3.Connection, keys: Sequence[int]) -> int:
 
 
 def delete_records(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
-    """Delete records; in a transaction. Of two that stand against each other the later goes first or in the same one."""
+    """Delete records in a transaction. A later record goes before the earlier base, or together."""
     connection.executemany("DELETE FROM records WHERE key = ?", ((key,) for key in keys))
 
 
 def delete_session(connection: sqlite3.Connection, session: str) -> None:
-    """Delete all of a session but records, of which none may be left; in a transaction."""
+    """Delete everything of a session but records, in a transaction; delete the records before."""
     for statement in _OF_SESSION:
         connection.execute(statement, (session,))
 
 
 def delete_capture(connection: sqlite3.Connection, capture: int) -> None:
-    """Delete all of a capture but records, of which none may be left; in a transaction."""
+    """Delete everything of a capture but records, in a transaction; delete the records before."""
     for statement in _OF_CAPTURE:
         connection.execute(statement, (capture,))
 
 
 def delete_empty_captures(connection: sqlite3.Connection, is_live: Callable[[str | None], bool]) -> None:
-    """Delete captures that are over and have no records; in a transaction."""
+    """Delete ended captures without records, in a transaction."""
     for key, ended, owner in connection.execute(_EMPTY).fetchall():
         if ended is not None or not is_live(owner):
             delete_capture(connection, key)
@@ -136,7 +138,7 @@ def give_pages_back(connection: sqlite3.Connection) -> bool:
 
 
 def empty_log(connection: sqlite3.Connection) -> bool:
-    """Bring the write-ahead log into the file, and cut it off.
+    """Write the log into the file, and truncate the log.
 
     Returns:
         Whether it is empty; it cannot be while another process reads in it.
@@ -151,7 +153,7 @@ def empty_log(connection: sqlite3.Connection) -> bool:
 
 
 def give_back(run: Run) -> bool:
-    """Give all free pages back, and empty the log: in pieces, between which the writer does what waits.
+    """Give all free pages back and empty the log, in pieces, with a chance for the writer between pieces.
 
     Args:
         run: Does something on the writer's connection, and waits for it.

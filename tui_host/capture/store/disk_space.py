@@ -1,7 +1,4 @@
-"""Room on the disk: some is held back, since deleting takes room before it gives any, and the log is kept short where there is little.
-
-Source: threats, STO-01.
-"""
+"""Hold some disk space back, because deleting needs room before freeing any, and keep the log short on a nearly full disk."""
 
 from __future__ import annotations
 
@@ -22,18 +19,14 @@ SHORT_LOG_PAGES = 256
 
 
 class Room:
-    """The room beside one database.
-
-    Args:
-        database: Its file.
-    """
+    """The disk space beside one database."""
 
     def __init__(self, database: Path) -> None:
         self._folder = database.parent
         self._path = database.with_name(database.name + ".ballast")
 
     def hold(self) -> None:
-        """Hold some room back, as much as there is; what is held already stays."""
+        """Hold space back, as much as there is."""
         with suppress(OSError):  # none there, or none to be had on this kind of disk: then there is none to give up
             held = self._path.stat().st_size if self._path.exists() else 0
             size = min(HELD, self._free() + held - LEAST)
@@ -41,7 +34,7 @@ class Room:
                 self._reserve(size)
 
     def give_up(self) -> bool:
-        """Give up what is held; whether there was any."""
+        """Free the space held back; return whether there was any."""
         try:
             self._path.unlink()
         except OSError:

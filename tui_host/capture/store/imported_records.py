@@ -1,4 +1,4 @@
-"""Records that have their stamps already, from elsewhere, on their way into the store."""
+"""Bring records with stamps from elsewhere into the store."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tui_host.capture.redact.login_bodies import without_credentials
-from tui_host.capture.store.imported_names import local_name
+from tui_host.capture.redact.login_exchanges import without_credentials
+from tui_host.capture.session_summary import local_name
 from tui_host.capture.store.pending_records import Slot
 from tui_host.errors import StoreError
 
@@ -26,7 +26,7 @@ AT_LEAST_SECONDS = 0.25
 
 
 def free_suffix(store: Store, session: str, captures: Iterable[str]) -> str:
-    """What makes these ids new in the store: nothing where they are new. Blocks."""
+    """Return a suffix to make ids new in the store; nothing for new ids. Blocks."""
     number = 1
     while True:
         taken = [
@@ -43,7 +43,7 @@ def free_suffix(store: Store, session: str, captures: Iterable[str]) -> str:
 
 
 class Intake:
-    """Hands the records of one capture to the store's writer, and waits for it so that memory stays bounded. Blocks.
+    """Hand the records of one capture to the writer, and wait for the writer to keep memory bounded. Blocks.
 
     While one part is written, the next is gathered: reading and writing each have a processor.
 
@@ -107,7 +107,7 @@ class Intake:
         self._store.end_capture(self.capture, self._now_ns)
 
     def _give(self) -> None:
-        """Hand over what was gathered, once what was handed over before is on the disk."""
+        """Hand over the gathered records, once the records before are on the disk."""
         with self._turn:
             self._turn.wait_for(lambda: self._fault or self._settled_to >= self._given_to)
             if self._fault:
@@ -122,7 +122,7 @@ class Intake:
     # What the writer asks and says.
 
     def take(self) -> list[Slot]:
-        """What is new since, in order."""
+        """Return the new records, in order."""
         with self._turn:
             given, self._given = self._given, []
         return given
@@ -135,5 +135,5 @@ class Intake:
             self._turn.notify_all()
 
     def refused(self) -> None:
-        """One record can never be kept."""
+        """Count a record impossible to store."""
         self.refused_records += 1

@@ -1,17 +1,24 @@
-"""What the database looks like: numbered migrations, each a tuple of statements. A published one is never changed."""
+"""The forms of the database. To add a form, write `schema_N.py` with the statements, and name the module in `MIGRATIONS`."""
 
 from __future__ import annotations
 
-from tui_host.capture.store import schema_1, schema_2, schema_3
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from tui_host.capture.store import schema_3, schema_4
 
 APPLICATION_ID = 0x74756968
-"""`tuih`: tells our files from other programs' databases."""
+"""SQLite's application id of our files: the letters `tuih`."""
 
 SEQ_BITS = 40
-"""A record's key is its capture's key shifted by these, plus its number in the capture: one ordered tree, no second index."""
+"""A record's key is its capture's key, shifted left by this many bits, plus the record's number in the capture."""
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    schema_1.STATEMENTS,
-    schema_2.STATEMENTS,
-    schema_3.STATEMENTS,
-)
+Migrations: TypeAlias = Mapping[int, tuple[str, ...]]
+"""The statements that make each form out of the form before it, by the form's number. The lowest makes a new database."""
+
+MIGRATIONS: Migrations = {
+    3: schema_3.STATEMENTS,
+    4: schema_4.STATEMENTS,
+}
+
+NEWEST = max(MIGRATIONS)

@@ -21,20 +21,20 @@ class Source(Protocol):
     """
 
     def take(self) -> list[Slot]:
-        """What is new since, in order."""
+        """Return the new records, in order."""
         ...
 
     def settled(self, seq: int, fault: str) -> None:
-        """Records up to this number are kept, or wait in memory for the reason given."""
+        """Take note: records up to this number are stored, or wait in memory for the reason given."""
         ...
 
     def refused(self) -> None:
-        """One record can never be kept."""
+        """Take note of one record impossible to store."""
         ...
 
 
 class Slot:
-    """A record on its way to the database; whoever runs short of memory may put a smaller draft in its place.
+    """A record on the way to the database; to save memory, a smaller draft may take the place of the draft.
 
     Attributes:
         draft: As it is now; nobody may look at it before `finish`.
@@ -69,18 +69,18 @@ class Slot:
 
     @property
     def record(self) -> Record:
-        """The record, as it is now."""
+        """The record as of now."""
         return Record(capture=self.capture, seq=self.seq, time_ns=self.time_ns, mono_ns=self.mono_ns, draft=self.draft)
 
     def finish(self) -> None:
-        """Take the secrets out. Left to the writer: looking for them takes longer than a caller may wait."""
+        """Take the secrets out. Called by the writer, since the search takes longer than a caller may wait."""
         if self.redactor is not None:
             self.draft = self.redactor.draft(self.draft, self.learned)
             self.redactor = self.learned = None
 
 
 def finish_all(slots: Sequence[Slot]) -> int:
-    """Take the secrets out of all. They are looked for in the bytes of all at once: mostly there are none.
+    """Take the secrets out of all records. All bytes are searched at once, mostly without a hit.
 
     Returns:
         Bytes that they take in memory.
@@ -92,7 +92,7 @@ def finish_all(slots: Sequence[Slot]) -> int:
 
 
 def _finish(slots: Sequence[Slot], redactor: Redactor, learned: Mapping[str, str] | None) -> None:
-    """Of those for which the same is looked for."""
+    """Take the secrets out of records with equal secrets to search for."""
     is_little = sum([slot.size for slot in slots]) <= AT_ONCE
     is_clean = is_little and not redactor.may_be_in(b"\0".join([slot.draft.data for slot in slots]), learned)
     for slot in slots:

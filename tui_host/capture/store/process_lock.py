@@ -1,4 +1,4 @@
-"""Who still runs: each process that writes holds a lock on a small file of its own, and the system lets go of it with the process.
+"""Tell running processes by locks: each writing process locks a small file, and the system frees the lock with the process.
 
 A number of a process says less: it is given again, and means nothing in another container that shares the folder.
 """
@@ -16,10 +16,7 @@ _TRIES = 10
 
 
 class Lock:
-    """A lock held by this process until `release`, or until the process is no more.
-
-    Args:
-        database: The file beside which it is held.
+    """A lock held by this process until `release`, or the end of the process.
 
     Attributes:
         token: Names it; what is kept with whatever this process owns.
@@ -51,14 +48,14 @@ class Lock:
         raise BlockingIOError(errno.EWOULDBLOCK, "no lock can be had", str(database.parent))
 
     def release(self) -> None:
-        """Let go of it."""
+        """Free the lock."""
         with suppress(OSError):  # the folder has gone, or cannot be written: the next process removes what is left
             self._path.unlink()
         os.close(self._file)
 
 
 def is_live(database: Path, token: str | None) -> bool:
-    """Whether the process that named a lock as its own still runs.
+    """Return whether the process with a lock still runs.
 
     Args:
         database: The file beside which it is held.
@@ -68,7 +65,7 @@ def is_live(database: Path, token: str | None) -> bool:
 
 
 def remove_left_behind(database: Path) -> None:
-    """Remove the files of locks that nobody holds any more."""
+    """Remove the files of locks held by nobody."""
     for path in database.parent.glob(f"{database.name}.live-*"):
         if not _is_held(path):
             path.unlink(missing_ok=True)
@@ -76,7 +73,7 @@ def remove_left_behind(database: Path) -> None:
 
 @contextmanager
 def alone(database: Path) -> Generator[None]:
-    """While no other process is in here for the same database; waits until it is so.
+    """Keep all other processes out of the block, for one database; wait for the turn.
 
     Raises:
         OSError: The folder allows no file.

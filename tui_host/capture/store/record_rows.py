@@ -1,4 +1,4 @@
-"""Rows of the database as records, and what stands in a row in a form of its own."""
+"""Turn rows of the database into records."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TypeAlias
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
 from tui_host.capture.store.answer_runs import Piece, unpack_run
 from tui_host.capture.store.migrations import SEQ_BITS
-from tui_host.capture.store.row_keys import SQLValue
 from tui_host.capture.store.stored_bodies import Bodies, Packed
 
+SQLValue: TypeAlias = "int | str | bytes | None"
 StoredRow: TypeAlias = tuple[
     int,
     int,
@@ -82,13 +82,23 @@ UNTOLD = -1
 """Stands in a row for a time that is not known; none that is known is negative."""
 
 
+def storable(text: str) -> str:
+    """Return the text with escapes for lone surrogates, which SQLite refuses."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def storable_or_none(text: str | None) -> str | None:
+    """Return the text as `storable` does, None for none."""
+    return None if text is None else storable(text)
+
+
 def record_key(capture_key: int, seq: int) -> int:
     """A record's key in the database."""
     return (capture_key << SEQ_BITS) + seq
 
 
 def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
-    """Records in the order of their keys, out of rows in the order of their first ones: what is between a run's is not in it."""
+    """Yield records in the order of keys, out of rows in the order of first keys; a run may reach over further rows."""
     waiting: list[tuple[int, int, Record]] = []
     for row in rows:
         while waiting and waiting[0][0] < row[0][0]:
@@ -101,7 +111,7 @@ def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
 
 
 def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Sequence[Keyed]:
-    """The records of a row that `SELECT` gave, with their keys; one whose kept bytes are damaged says so and has none.
+    """Return the records of a row selected by `SELECT`, with keys. A record with damaged bytes says so and has no data.
 
     Args:
         row: The row.
@@ -143,11 +153,11 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
 
 @lru_cache(256)
 def _is_sound(*types: type) -> bool:
-    return all(each in allowed for each, allowed in zip(types, _TYPES, strict=True))
+    return all(kind in allowed for kind, allowed in zip(types, _TYPES, strict=True))
 
 
 def _mended(row: Sequence[SQLValue]) -> StoredRow:
-    """A row in which something stands that nobody wrote so: with the least in its place, and with a word on it."""
+    """Return a damaged row with default values, and with a word on the damage."""
     are_sound = [
         type(value) in allowed and not (column in _TIMES and isinstance(value, int) and (value + 1) >> _TIME_BITS)
         for column, (value, allowed) in enumerate(zip(row, _TYPES, strict=True))
@@ -182,7 +192,7 @@ def _record(piece: Piece, head: Head | None, like: Draft, capture: str) -> Recor
 
 
 def head_to_json(head: Head) -> str:
-    """A head as a row has it: in ASCII alone, since a header that is no UTF-8 has lone surrogates, which SQLite would refuse."""
+    """Return a head in ASCII, as stored: a header without UTF-8 has lone surrogates, refused by SQLite."""
     return json.dumps((head.method, head.url, head.status, head.headers), separators=(",", ":"))
 
 
@@ -202,8 +212,10 @@ def _head_from_json(text: str) -> Head:
 
 
 def redacted_to_json(redacted: tuple[Redaction, ...]) -> str:
-    """What was taken out of a record, as a row has it."""
-    return json.dumps([(each.where, each.name, each.length) for each in redacted], separators=(",", ":"))
+    """Return redactions as stored."""
+    return json.dumps(
+        [(redaction.where, redaction.name, redaction.length) for redaction in redacted], separators=(",", ":")
+    )
 
 
 def _redacted_from_json(text: str) -> tuple[Redaction, ...]:

@@ -1,8 +1,10 @@
-"""Records written as rows of the database, many in one statement, with all that they refer to."""
+"""Write records as rows, many in one statement, with places, connections, decisions and links."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
@@ -10,12 +12,34 @@ from typing import TypeAlias
 from tui_host.capture.chain import read_object
 from tui_host.capture.record import Draft, Kind
 from tui_host.capture.store.answer_runs import LONGEST, Runs
-from tui_host.capture.store.record_rows import UNTOLD, head_to_json, redacted_to_json
-from tui_host.capture.store.row_keys import Places, SQLValue, Stamped, storable, storable_or_none
+from tui_host.capture.store.migrations import SEQ_BITS
+from tui_host.capture.store.pending_records import Slot
+from tui_host.capture.store.record_rows import (
+    UNTOLD,
+    SQLValue,
+    head_to_json,
+    redacted_to_json,
+    storable,
+    storable_or_none,
+)
 from tui_host.capture.store.stored_bodies import LARGE, Packed, Packer
 from tui_host.errors import JSON
 
 Row: TypeAlias = "tuple[SQLValue, ...]"
+Like: TypeAlias = "tuple[str, str | None, str | None, str, str, str | None, int | None, int | None, str | None]"
+"""What makes a place: the ids of capture, exchange and connection; peer, wire; session, turn, step, call."""
+
+KNOWN = 4096
+"""Keys remembered at most, of each kind."""
+
+_CAPTURE = "INSERT INTO captures (id, kind, started, pid, owner) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO"
+_TAKE_OVER = f"{_CAPTURE} UPDATE SET pid = excluded.pid, owner = excluded.owner"
+_LEAVE = f"{_CAPTURE} NOTHING"
+_CONNECTION = "INSERT OR IGNORE INTO connections (capture, id, peer) VALUES (?, ?, ?)"
+_NEW_PLACE = """
+    INSERT INTO places (capture, wire, peer, session, turn, step, call, connection, exchange)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 
 _PLAIN = "key, place, time, mono, kind, direction, data"
 _WHOLE = f"{_PLAIN}, encoding, malformed, head, redacted, base, size"
@@ -28,13 +52,73 @@ _DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _LINK = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)"
 
 
-class RecordTable:
-    """Inserts records, with all that they refer to, in the writer's open transaction.
+def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[str, tuple[SQLValue, ...]]:
+    """Return the statement, with values, by which a capture becomes this process's, new or begun before."""
+    return _TAKE_OVER, (capture, kind, time_ns, os.getpid(), owner)
 
-    Args:
-        connection: The writer's.
-        owner: The lock that this process holds.
-    """
+
+class Places:
+    """Find or make the keys of captures, connections and places, in the writer's transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
+        self._connection = connection
+        self._owner = owner
+        self._captures: dict[str, int] = {}
+        self._known: dict[Like, tuple[int, int]] = {}
+
+    def forget(self) -> None:
+        """Forget all keys: a transaction was rolled back, or rows may have been deleted."""
+        self._captures.clear()
+        self._known.clear()
+
+    def capture(self, capture: str) -> int:
+        """Return the key of a capture, made if nobody has begun the capture."""
+        key = self._captures.get(capture)
+        if key is None:
+            self._connection.execute(_LEAVE, (capture, "app", time.time_ns(), os.getpid(), self._owner))
+            key = self._captures[capture] = self._key("SELECT key FROM captures WHERE id = ?", capture)
+        return key
+
+    def of(self, record: Slot) -> tuple[int, int]:
+        """Return the key of a record's place, and the lowest key of the capture."""
+        draft, at = record.draft, record.draft.place
+        like = (
+            record.capture,
+            draft.exchange,
+            draft.connection,
+            draft.peer,
+            draft.wire,
+            at.session,
+            at.turn,
+            at.step,
+            at.call,
+        )
+        return self._known.get(like) or self._add(like)
+
+    def _add(self, like: Like) -> tuple[int, int]:
+        name, exchange, connected, peer, wire, session, turn, step, call = like
+        capture, peer = self.capture(name), storable(peer)
+        connection = None
+        if connected is not None:
+            connected = storable(connected)
+            self._connection.execute(_CONNECTION, (capture, connected, peer))
+            connection = self._key("SELECT key FROM connections WHERE capture = ? AND id = ?", capture, connected)
+        session, call, exchange = map(storable_or_none, (session, call, exchange))
+        row = (capture, wire, peer, session, turn, step, call, connection, exchange)
+        key = self._connection.execute(_NEW_PLACE, row).lastrowid
+        assert key is not None  # noqa: S101 - the statement inserts
+        if len(self._known) >= KNOWN:
+            self._known.clear()
+        keys = self._known[like] = key, capture << SEQ_BITS
+        return keys
+
+    def _key(self, sql: str, *values: SQLValue) -> int:
+        key: int = self._connection.execute(sql, values).fetchone()[0]
+        return key
+
+
+class RecordTable:
+    """Insert records with all references, in the writer's transaction."""
 
     def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
         self._places = Places(connection, owner)
@@ -45,13 +129,13 @@ class RecordTable:
         self._streamed: dict[int, int] = {}
 
     def forget(self) -> None:
-        """The transaction was given up: what was made in it is not there."""
+        """Forget the state of a transaction rolled back."""
         self._places.forget()
         self._packer.forget()
         self._plain.clear()
         self._streamed.clear()
 
-    def add(self, records: Sequence[Stamped]) -> None:
+    def add(self, records: Sequence[Slot]) -> None:
         """Insert records of one capture."""
         plain = self._plain
         at, exchange, connection, peer, wire = None, "", "", "", ""
@@ -83,14 +167,14 @@ class RecordTable:
         self._insert_plain()
 
     def _insert_plain(self) -> None:
-        """Insert what waits."""
+        """Insert the gathered plain rows."""
         if self._plain:
             # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
             self._connection.execute(_insert_plain(len(self._plain) // 7), self._plain)
             self._plain.clear()
 
     def _streamed_on(self, place: int, draft: Draft) -> None:
-        """A piece of a model's answer has come, or its end: what is over, or long enough, becomes one row."""
+        """Count a piece of a model's answer; a complete or long answer becomes one row."""
         count = self._streamed.get(place, 0) + 1
         if draft.kind == "chunk" and count < LONGEST:
             self._streamed[place] = count
@@ -99,7 +183,7 @@ class RecordTable:
         self._insert_plain()
         self._runs.pack(place, storable_or_none(draft.place.session))
 
-    def _insert_whole(self, record: Stamped, key: int, place: int) -> None:
+    def _insert_whole(self, record: Slot, key: int, place: int) -> None:
         draft = record.draft
         head: SQLValue = None if draft.head is None else head_to_json(draft.head)
         if draft.kind == "request" and draft.wire == "llm":
@@ -139,17 +223,17 @@ def _insert_plain(rows: int) -> str:
 
 
 def _decision_row(key: int, draft: Draft) -> Row:
-    said, place = read_object(draft.data), draft.place
-    texts = (_said(said, name) for name in ("server", "tool", "decision", "by"))
+    decision, place = read_object(draft.data), draft.place
+    texts = (_said(decision, name) for name in ("server", "tool", "decision", "by"))
     return key, storable_or_none(place.session), place.turn, storable_or_none(place.call), *texts
 
 
 def _link_row(key: int, draft: Draft) -> Row:
-    said = read_object(draft.data)
-    span = said.get("span")
+    link = read_object(draft.data)
+    span = link.get("span")
     exchange = _said(span, "exchange") if isinstance(span, Mapping) else None
     session = storable_or_none(draft.place.session)
-    return key, session, _said(said, "call"), _said(said, "relation"), exchange, _said(said, "known")
+    return key, session, _said(link, "call"), _said(link, "relation"), exchange, _said(link, "known")
 
 
 def _said(said: Mapping[str, JSON], name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What is kept no longer: the oldest sessions, and captures in which none is left, by age and by size."""
+"""Delete the oldest sessions, and captures without sessions, by age and by size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.capture.store.deletion import copies_of, delete_all, delete_capture, give_back, in_transaction
 from tui_host.capture.store.migrations import SEQ_BITS
-from tui_host.capture.store.row_keys import SQLValue
+from tui_host.capture.store.record_rows import SQLValue
 from tui_host.errors import StoreError, TuiHostError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _KEYS_OF_CAPTURE = "SELECT key FROM records WHERE key BETWEEN ? AND ? ORDER BY k
 
 @dataclass(frozen=True, slots=True, order=True)
 class Old:
-    """Something that may go.
+    """A session, capture or copy to be deleted.
 
     Attributes:
         time_ns: Its last change, wall clock.
@@ -58,7 +58,7 @@ class Old:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What is kept.
+    """The age and size to keep.
 
     Attributes:
         before_ns: What did not change since then goes; None lets age alone.
@@ -71,7 +71,7 @@ class Limits:
 
 @dataclass(slots=True, kw_only=True)
 class Pruned:
-    """What was removed.
+    """The result of pruning.
 
     Attributes:
         gone: The things, oldest first.
@@ -85,7 +85,7 @@ class Pruned:
 
 
 def prune(store: Store, limits: Limits, *, dry: bool = False, stopped: Callable[[], bool] = lambda: False) -> Pruned:
-    """Remove what is beyond the limits, oldest first: never what a running process writes. Blocks, and holds up no recording.
+    """Delete everything beyond the limits, oldest first, but nothing of a running process. Blocks, without stopping recording.
 
     Args:
         store: Where.
@@ -122,7 +122,7 @@ def _pruned(store: Store, limits: Limits, dry: bool, stopped: Callable[[], bool]
 
 
 def used_bytes(store: Store) -> int:
-    """Bytes that the database takes, without room that is free in it, and with copies of its older forms."""
+    """Return the bytes taken by the database and copies in older forms, free pages left out."""
     pages, free, size = (store.read(f"PRAGMA {name}")[0][0] for name in ("page_count", "freelist_count", "page_size"))
     return (_number(pages) - _number(free)) * _number(size) + sum(path.stat().st_size for path in copies_of(store.path))
 

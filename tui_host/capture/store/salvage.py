@@ -1,7 +1,7 @@
-"""What can still be read of a damaged database, carried over into a new one. The damaged one is only read.
+"""Carry everything readable of a damaged database over into a new one. The damaged file is only read.
 
 Rows are copied in the order of the tree that they stand in; where it is broken, the next one that can be reached is looked for.
-Whoever refers to a row that is lost goes with it, or gets the least that it needs to be found. Source: threats, STO-03.
+Whoever refers to a row that is lost goes with it, or gets the least that it needs to be found.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from operator import lt
 from pathlib import Path
 
-from tui_host.capture.store.migrations import MIGRATIONS
-from tui_host.capture.store.schema_2 import DECISIONS_OF_RECORDS, LINKS_OF_RECORDS
+from tui_host.capture.store.migrations import MIGRATIONS, Migrations
 from tui_host.capture.store.schema_version import connect, damaged_text, make_private, migrate_once, version_of
 from tui_host.capture.store.store_faults import is_damage
 
@@ -22,6 +21,25 @@ AT_ONCE = 512
 """Rows copied in one statement, while all is well."""
 _LAST = (1 << 63) - 1
 
+_SAID = "json(CASE WHEN json_valid(CAST(data AS TEXT)) THEN CAST(data AS TEXT) ELSE '{}' END)"
+_DECISIONS = f"""
+    INSERT OR IGNORE INTO decisions
+    SELECT record, session, turn, call, json_extract(said, '$.server'), json_extract(said, '$.tool'),
+        json_extract(said, '$.decision'), json_extract(said, '$.by')
+    FROM (
+        SELECT records.key AS record, session, turn, call, {_SAID} AS said
+        FROM records JOIN places ON places.key = place WHERE kind = 'decision'
+    )
+    """  # noqa: S608 - constants alone
+_LINKS = f"""
+    INSERT OR IGNORE INTO links
+    SELECT record, session, json_extract(said, '$.call'), json_extract(said, '$.relation'),
+        json_extract(said, '$.span.exchange'), json_extract(said, '$.known')
+    FROM (
+        SELECT records.key AS record, session, {_SAID} AS said
+        FROM records JOIN places ON places.key = place WHERE kind = 'link'
+    )
+    """  # noqa: S608 - constants alone
 _MENDED = (
     """
     INSERT INTO captures (key, id, kind, started, ended, pid)
@@ -39,8 +57,8 @@ _MENDED = (
     "UPDATE records SET base = NULL WHERE base NOT IN (SELECT key FROM records)",  # it says itself that it is damaged
     "DELETE FROM decisions WHERE record NOT IN (SELECT key FROM records)",
     "DELETE FROM links WHERE record NOT IN (SELECT key FROM records)",
-    DECISIONS_OF_RECORDS.replace("INSERT", "INSERT OR IGNORE", 1),
-    LINKS_OF_RECORDS.replace("INSERT", "INSERT OR IGNORE", 1),
+    _DECISIONS,
+    _LINKS,
     """
     INSERT OR IGNORE INTO sessions (id, title, created, updated, turns, source, model, protocol, draft)
     SELECT session, 'salvaged', now, now, max(turn), 'chat', '', 'native', ''
@@ -59,7 +77,7 @@ _MENDED = (
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What was carried over.
+    """The result of salvaging.
 
     Attributes:
         sessions: How many.
@@ -73,12 +91,12 @@ class Carried:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the new database has nothing in it."""
+        """Whether the new database is empty."""
         return not (self.sessions or self.records)
 
     @property
     def words(self) -> str:
-        """The same for a person."""
+        """The result in words for a person."""
         if self.fault:
             return f"what can be read of it could not be carried over: {self.fault}; to try again, end this and move it back"
         if self.is_nothing:
@@ -86,8 +104,8 @@ class Carried:
         return f"{self.sessions:,} sessions and {self.records:,} records could be read, and are in the new one"
 
 
-def salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> Carried:
-    """Make a new database of what can be read of a damaged one. Blocks as long as copying takes.
+def salvage(damaged: Path, fresh: Path, migrations: Migrations = MIGRATIONS) -> Carried:
+    """Make a new database of everything readable in a damaged one. Blocks as long as copying takes.
 
     Args:
         damaged: What is to be read; nothing in it changes.
@@ -100,7 +118,7 @@ def salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]] = MI
     return carried
 
 
-def _salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]], how: str) -> Carried:
+def _salvage(damaged: Path, fresh: Path, migrations: Migrations, how: str) -> Carried:
     fresh.unlink(missing_ok=True)
     make_private(fresh)
     try:
@@ -117,18 +135,18 @@ def _salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]], ho
         return Carried(fault=str(error))
 
 
-def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> Carried:
+def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations: Migrations) -> Carried:
     source.text_factory = damaged_text
     source.execute("PRAGMA cell_size_check = ON")
     form = version_of(source)
     for pragma in ("auto_vacuum = INCREMENTAL", "synchronous = OFF", "foreign_keys = OFF"):
         target.execute(f"PRAGMA {pragma}")
-    migrate_once(target, migrations[:form])
+    migrate_once(target, {number: statements for number, statements in migrations.items() if number <= form})
     for (table,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         target.execute("BEGIN")
         _Table(source, target, table).copy()
         target.execute("COMMIT")
-    while version_of(target) < len(migrations):
+    while version_of(target) < max(migrations):
         migrate_once(target, migrations)
     target.execute("BEGIN")
     for statement in _MENDED:
@@ -143,7 +161,7 @@ def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations:
 
 
 class _Table:
-    """One table, copied from the damaged database."""
+    """One table to copy from the damaged database."""
 
     def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, name: str) -> None:
         self._source = source
@@ -155,7 +173,7 @@ class _Table:
         self._insert = f"INSERT OR IGNORE INTO {name} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
 
     def copy(self) -> None:
-        """Copy all rows that can be read."""
+        """Copy all readable rows."""
         if self._name == "turns":  # its rows have no number: they stand under their session
             for session in self._target.execute("SELECT id FROM sessions").fetchall():
                 self._copy("session = ?", session)
@@ -177,11 +195,11 @@ class _Table:
         return self._past(at)
 
     def _past(self, at: int) -> int | None:
-        """The next row that can be reached, past the one that cannot be read; None if there is none."""
+        """Return the next reachable row behind an unreadable one; None without one."""
         here = self._numbers(at, 1)
         bad = here[0] if here else at
         step = 1
-        while (found := self._numbers(bad + step, 1)) is None:
+        while (numbers_behind := self._numbers(bad + step, 1)) is None:
             step *= 2
             if bad + step > _LAST:
                 return None
@@ -192,11 +210,11 @@ class _Table:
             if numbers is None:
                 low = middle
             else:
-                high, found = middle, numbers
-        return found[0] if found else None
+                high, numbers_behind = middle, numbers
+        return numbers_behind[0] if numbers_behind else None
 
     def _numbers(self, at: int, count: int) -> list[int] | None:
-        """The numbers of the next rows; None where the tree is broken: it gives none, or one that it does not find again."""
+        """Return the numbers of the next rows; None where the tree is broken and the numbers cannot be relied on."""
         try:
             rows = self._source.execute(f"{self._numbered} rowid >= ? ORDER BY rowid LIMIT ?", (at, count))
             numbers: list[int] = [number for (number,) in rows]
@@ -210,7 +228,7 @@ class _Table:
         return numbers if is_right else None
 
     def _copy(self, which: str, values: Sequence[int | str]) -> bool:
-        """Copy the rows that are meant; False where it comes upon damage, and some are copied or none."""
+        """Copy some rows; return False at damage, with some rows or none copied."""
         try:
             self._target.executemany(self._insert, self._source.execute(f"{self._rows} {which}", values))
         except sqlite3.DatabaseError as error:

@@ -24,7 +24,7 @@ _NOT_SAID = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A session in which all words were found.
+    """A session with all words.
 
     Attributes:
         session: The session.
@@ -38,11 +38,7 @@ class Found:
 
 
 def search(sessions: Sessions, words: str) -> Iterator[Found]:
-    """Sessions whose title or messages contain every one of the words, whatever their case; the last changed first. Blocks.
-
-    Args:
-        sessions: Where to look.
-        words: Separated by spaces.
+    """Yield sessions with every word in title or messages, in any case; the last changed first. Blocks.
 
     Raises:
         StoreError: The database cannot be read.
@@ -51,9 +47,9 @@ def search(sessions: Sessions, words: str) -> Iterator[Found]:
     if not wanted:
         return
     for session in sessions.list():
-        found = _in_session(sessions, session, wanted)
-        if found is not None:
-            yield found
+        match = _in_session(sessions, session, wanted)
+        if match is not None:
+            yield match
 
 
 def _in_session(sessions: Sessions, session: SessionInfo, wanted: Sequence[str]) -> Found | None:
@@ -66,11 +62,11 @@ def _in_session(sessions: Sessions, session: SessionInfo, wanted: Sequence[str])
         if not _may_contain(text, missing):
             continue
         value = _read(text)
-        said = " ".join(_strings(value))
-        folded = said.casefold()
+        text_said = " ".join(_strings(value))
+        folded = text_said.casefold()
         here = [word for word in wanted if word in folded]
         if here and not excerpt:
-            excerpt, turn = _excerpt(said, folded.index(here[0]), len(here[0])), _turn(value)
+            excerpt, turn = _excerpt(text_said, folded.index(here[0]), len(here[0])), _turn(value)
         missing.difference_update(here)
         if not missing:
             return Found(session=session, excerpt=excerpt, turn=turn)

@@ -1,4 +1,4 @@
-"""Which records belong to a session.
+"""Find the records of a session.
 
 Its own: those whose place names it. With them, of each connection that one of its own was on (a call, or the link of a
 request that offered its tools: they were used then, called or not):
@@ -57,7 +57,7 @@ class Selection:
 
 
 def select_session(connection: sqlite3.Connection, session: str) -> Selection:
-    """Find what belongs to a session; its preamble, and the rest with its own."""
+    """Select the records of a session: the preamble, and the rest."""
     own = _turns(connection, session)
     preamble: list[int] = []
     belonging: list[int] = [
@@ -78,7 +78,7 @@ def select_session(connection: sqlite3.Connection, session: str) -> Selection:
 
 
 def keys_at(connection: sqlite3.Connection, session: str | None, link: str | None, within: range) -> Sequence[int]:
-    """Keys of the records that are a session's, on a connection, or both, in order.
+    """Return the keys of the records of a session, of a connection, or of both, in order.
 
     Args:
         connection: The database.
@@ -95,12 +95,12 @@ def keys_at(connection: sqlite3.Connection, session: str | None, link: str | Non
 
 
 def chain_keys(connection: sqlite3.Connection, session: str, call: str) -> Sequence[int]:
-    """Keys of all records that tell of one call, in order."""
+    """Return the keys of all records about one call, in order."""
     return [row[0] for row in connection.execute(_OF_CALL, {"session": session, "call": call})]
 
 
 def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[[str | None], bool]) -> list[int]:
-    """Keys of what goes with a session, the last first: its records, and of its connections what no other session used.
+    """Return the keys to delete with a session, last first: the records, and on the connections everything unused elsewhere.
 
     A connection of a process that still runs keeps its beginning: a later session may use it.
     """
@@ -114,10 +114,10 @@ def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[
 
 def _turns(connection: sqlite3.Connection, session: str) -> dict[int, list[tuple[int, int]]]:
     """First and last own key of each turn, by capture."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    turns: dict[int, list[tuple[int, int]]] = {}
     for capture, _, low, high in connection.execute(_OWN, (session,)):
-        found.setdefault(capture, []).append((low, high))
-    return found
+        turns.setdefault(capture, []).append((low, high))
+    return turns
 
 
 def _within(key: int, spans: list[tuple[int, int]]) -> bool:

@@ -1,6 +1,6 @@
 """The store: one database for captures, records and sessions, written by one thread, read from any.
 
-Several processes may have the same file open. Source: DESIGN, How a byte becomes a row; threats, STO.
+Several processes may have the same file open.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.answer_runs import SPAN
 from tui_host.capture.store.database_file import Whereabouts, connect_to_read, doubt, open_to_write
 from tui_host.capture.store.disk_space import Room
-from tui_host.capture.store.migrations import MIGRATIONS, SEQ_BITS
+from tui_host.capture.store.migrations import MIGRATIONS, SEQ_BITS, Migrations
 from tui_host.capture.store.pending_records import Source
 from tui_host.capture.store.process_lock import Lock, is_live
-from tui_host.capture.store.record_rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
-from tui_host.capture.store.row_keys import SQLValue, begin_capture
+from tui_host.capture.store.record_rows import SELECT, Keyed, SQLValue, StoredRow, from_row, in_order, record_key
+from tui_host.capture.store.record_table import begin_capture
 from tui_host.capture.store.schema_version import Connect, connect, despite_damage
 from tui_host.capture.store.session_records import chain_keys, keys_at, select_session
 from tui_host.capture.store.store_faults import is_damage
@@ -80,11 +80,11 @@ class Store:
         path: Path,
         *,
         retry_seconds: float = 5.0,
-        migrations: Sequence[Sequence[str]] = MIGRATIONS,
+        migrations: Migrations = MIGRATIONS,
         connect: Connect = connect,
         notices: list[str] | None = None,
     ) -> Store:
-        """Open the database, or make it, readable by its owner alone. Blocks.
+        """Open or create the database, readable only by the owner. Blocks.
 
         A damaged one is set aside, with what can be read of it carried over, and that is told in `notices`.
 
@@ -109,7 +109,7 @@ class Store:
 
     @classmethod
     def open_to_read(cls, path: Path) -> Store:
-        """Open a database that cannot or must not be written. Blocks.
+        """Open a database for reading alone. Blocks.
 
         Raises:
             StoreError: It cannot be read.
@@ -125,11 +125,11 @@ class Store:
 
     @property
     def loss(self) -> str:
-        """Why it must be opened anew to be written: its file is gone, or found to be damaged, or the writer broke down."""
+        """Why the database must be opened anew for writing: the file is gone or damaged, or the writer broke down."""
         return self._writer.loss if self._writer is not None else ""
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Write what waits, and end.
+        """Write all waiting records, and end.
 
         Returns:
             Whether everything was written.
@@ -148,11 +148,11 @@ class Store:
         return written
 
     def is_live(self, owner: str | None) -> bool:
-        """Whether a process that named this lock as its own still runs; its own does."""
+        """Return whether the process with this lock still runs; true for this process."""
         return bool(owner) and (owner == self.owner or is_live(self.path, owner))
 
     def owns(self, path: Path) -> bool:
-        """Whether a path leads to the database, or to what SQLite keeps beside it: nothing else may open that while it is open here.
+        """Return whether a path leads to the database or to SQLite's files beside, which nothing else may open meanwhile.
 
         Who closes a file gives up all locks that the process has on it. Source: SQLite, How To Corrupt An SQLite Database File, 2.2.
         """
@@ -165,18 +165,18 @@ class Store:
     # Writing.
 
     def put(self, item: Source | Write) -> bool:
-        """Hand something to the writer, or say that there are records to take; never blocks. False if there is none any more."""
+        """Hand a statement to the writer, or announce records; never blocks. False once the writer has ended."""
         return self._writer is not None and self._writer.put(item)
 
     def hurry(self) -> None:
-        """Say that so many records are there that no more are to be waited for."""
+        """Tell the writer to wait no longer for more records."""
         if self._writer is not None:
             self._writer.hurry()
 
     def run(
         self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0, *, makes_room: bool = False
     ) -> T:
-        """Do something on the writer's connection, after all that was put before, and wait for it.
+        """Run work on the writer's connection, after everything put before, and wait for the result.
 
         Args:
             work: What to do, outside any transaction.
@@ -191,16 +191,16 @@ class Store:
         return self._writer.run(work, timeout, makes_room=makes_room)
 
     def making_room(self) -> AbstractContextManager[None]:
-        """While something is deleted: what is held back for it on the disk is given up."""
+        """Free the space held back on the disk while the block deletes."""
         return Room(self.path).given_up()
 
     def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
-        """Say that this process begins a capture."""
+        """Begin a capture of this process."""
         sql, row = begin_capture(capture, kind, time_ns, self.owner)
         self.put(Write(sql=sql, row=row))
 
     def end_capture(self, capture: str, time_ns: int) -> None:
-        """Say that a capture is over."""
+        """End a capture."""
         self.put(Write(sql="UPDATE captures SET ended = ? WHERE id = ?", row=(time_ns, capture)))
 
     # Reading. From any thread; blocks on the disk.
@@ -215,7 +215,7 @@ class Store:
             return despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
 
     def data_version(self) -> int:
-        """Another number whenever anything was written since the last call, by whatever process. Costs next to nothing.
+        """Return a number that changes with any write of any process. Costs next to nothing.
 
         Raises:
             StoreError: The file cannot be read.
@@ -264,25 +264,25 @@ class Store:
         if session is not None or connection is not None:
             with self._reader() as reader:
                 keys = keys_at(reader, session, connection, range(low + 1, high + 1))
-            found = (record for key, record in in_order(self._with_keys(keys)) if low < key <= high)
-            yield from islice(found, limit)
+            in_range = (record for key, record in in_order(self._with_keys(keys)) if low < key <= high)
+            yield from islice(in_range, limit)
             return
         read = in_order(self._pages(low, high))
         yield from islice((record for key, record in read if low < key <= high), limit)
 
     def record(self, capture: str, seq: int) -> Record | None:
-        """One record, None if it is not there."""
+        """Return one record, None without one."""
         return next(self.records(capture=capture, after=seq - 1, until_seq=seq), None)
 
     def body(self, capture: str, exchange: str, side: Literal["request", "response"]) -> bytes:
-        """An HTTP body as it was transferred: the request's data, or the response's chunks, joined."""
+        """Return an HTTP body as transferred: the data of the request, or the joined chunks of the response."""
         kind = "request" if side == "request" else "chunk"
         holder = "request" if side == "request" else "response"  # at whose key a whole answer stands
         rows = self._read_records(f"{SELECT} {_OF_EXCHANGE}", (exchange, capture, kind, holder), Bodies())
         return b"".join(record.draft.data for _, record in in_order(rows) if record.draft.kind == kind)
 
     def chain(self, session: str, call: str) -> Chain:
-        """The life of one call, found without a look at the rest of its session.
+        """Return the chain of one call, without reading the rest of the session.
 
         Raises:
             StoreError: The file cannot be read.
@@ -292,7 +292,7 @@ class Store:
         return fold_chain(call, (record for _, record in in_order(self._with_keys(keys))))
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
-        """A session's records in the order of its export; True with those that are its connections' preamble.
+        """Yield the records of a session in the order of exports; True with a record of a connection's preamble.
 
         What belongs to it is said in `selection`.
 
@@ -310,7 +310,7 @@ class Store:
         return self.sessions.item_texts(session)
 
     def find_session(self, name: str) -> SessionInfo:
-        """A session by its id, a unique prefix of it, or `last`; see `Sessions.find`."""
+        """Find a session by id, unique prefix, or `last`; see `Sessions.find`."""
         return self.sessions.find(name)
 
     def _key_of(self, capture: str) -> int | None:
@@ -319,7 +319,7 @@ class Store:
         return key if isinstance(key, int) else None
 
     def _pages(self, low: int, high: int) -> Iterator[Sequence[Keyed]]:
-        """The records of rows with greater keys, and of the runs that reach into them, row by row."""
+        """Yield the records of rows with greater keys, and of runs reaching into these rows, row by row."""
         bodies = Bodies()
         yield from self._read_records(f"{SELECT} {_REACHING}", (low, low + SPAN, low), bodies)
         at: int | None = low
@@ -329,7 +329,7 @@ class Store:
             at = rows[-1][0][0] if len(rows) == PAGE else None
 
     def _with_keys(self, keys: Sequence[int]) -> Iterator[Sequence[Keyed]]:
-        """The records of the rows with these keys, which are in order, row by row."""
+        """Yield the records of rows by key, in order, row by row."""
         bodies = Bodies()
         for start in range(0, len(keys), PAGE):
             page = keys[start : start + PAGE]
@@ -337,7 +337,7 @@ class Store:
             yield from self._read_records(sql, page, bodies)
 
     def _read_records(self, sql: str, values: Sequence[SQLValue], bodies: Bodies) -> list[Sequence[Keyed]]:
-        """The records of some rows, as one state of the file has them."""
+        """Read the records of some rows in one transaction."""
         with self._reader() as reader:
             reader.execute("BEGIN")
             try:
@@ -349,7 +349,7 @@ class Store:
 
     @contextmanager
     def _reader(self) -> Generator[sqlite3.Connection]:
-        """A connection for one query; its errors come out as StoreError."""
+        """Lend a connection for one query; errors are raised as `StoreError`."""
         with self._lock:
             if self._closed:
                 raise StoreError("the database is closed", str(self.path))

@@ -1,4 +1,4 @@
-"""What an error of SQLite means: the place is at fault, the file is broken, or what was to be written."""
+"""Interpret errors of SQLite: a fault of the place, a broken file, or a fault of the values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tui_host.errors import StoreError
 
 
 class LockedError(StoreError):
-    """Another program holds the database: it may let go of it at any moment."""
+    """Another program holds the database, and may free the lock at any moment."""
 
 
 DAMAGED = "the database is damaged"
@@ -17,7 +17,7 @@ LOCKED = "another process holds the database locked"
 
 
 def is_storage(error: sqlite3.Error) -> bool:
-    """Whether it is the place's fault (full, locked, read-only, broken), not that of what was to be written."""
+    """Return whether the place is at fault (full, locked, read-only, broken), and not the values."""
     if isinstance(error, sqlite3.OperationalError):
         return _code(error) != sqlite3.SQLITE_ERROR
     return type(error) is sqlite3.DatabaseError or isinstance(error, sqlite3.InternalError)
@@ -35,12 +35,12 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 
 def is_locked(error: BaseException) -> bool:
-    """Whether another program holds the file."""
+    """Return whether another program holds the file."""
     return isinstance(error, sqlite3.Error) and _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 def reason_of(error: sqlite3.Error) -> str:
-    """What a person is told of it."""
+    """Return the reason for a person."""
     if is_damage(error):
         return f"{DAMAGED}; start again, and it is set aside"
     if _code(error) == sqlite3.SQLITE_FULL:
@@ -51,7 +51,7 @@ def reason_of(error: sqlite3.Error) -> str:
 
 
 def words_of(error: sqlite3.Error) -> str:
-    """What SQLite says, and the limit that may be behind it: it takes a file that may not grow for a fault of the disk."""
+    """Return SQLite's message, with the process's limit on file sizes, which SQLite takes for a fault of the disk."""
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if _code(error) != sqlite3.SQLITE_IOERR or limit == resource.RLIM_INFINITY:
         return str(error)

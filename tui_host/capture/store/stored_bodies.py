@@ -1,9 +1,8 @@
-"""Bodies kept against earlier ones: each request of a conversation repeats the one before it and adds a little.
+"""Compress bodies against earlier bodies: each request of a conversation repeats the request before and adds a little.
 
 The bodies of one conversation are numbered as they come, and each is a zstd frame whose prefix is an earlier one: that of its
 number without the lowest bit (5 against 4, 6 against 4), but never more than 16 before, save at every 128th, where it is half the
 way back. So half of them stand against the one just before, and none of 200 is farther than 13 steps from a whole one.
-Source: performance.md, Capture.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _LAST = """
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Data as the database keeps it.
+    """Data as stored.
 
     Attributes:
         data: A zstd frame, or the bytes as they are.
@@ -62,7 +61,7 @@ class Packed:
 
 
 class Bodies:
-    """Reads data back, whatever it stands against; the last ones read are remembered."""
+    """Read data back, with all bases; the last bodies read are cached."""
 
     def __init__(self, room: int = RECENT) -> None:
         self._room = room
@@ -97,7 +96,7 @@ class Bodies:
         return self.unpack(connection, key, Packed(data=row[2], size=row[1], base=row[0]))
 
     def unpack(self, connection: sqlite3.Connection, key: int, packed: Packed) -> bytes:
-        """The data of a record whose row is at hand.
+        """Return the data of a record with a row at hand.
 
         Raises:
             ValueError: It, or what it stands against, is damaged.
@@ -114,15 +113,15 @@ class Bodies:
             if row is None:
                 raise ValueError("what it stands against is not there")
             waiting.append((base, Packed(data=row[2], size=row[1], base=row[0])))
-        for each, part in reversed(waiting):
+        for base_key, part in reversed(waiting):
             prefix = part.data if part.size is None else decompress(part.data, prefix)
-            self.hold(each, prefix)
+            self.hold(base_key, prefix)
         return prefix
 
 
 @dataclass(slots=True)
 class _Chain:
-    """Bodies that repeat each other.
+    """Bodies with common content.
 
     Attributes:
         count: How many came.
@@ -135,11 +134,11 @@ class _Chain:
     size: int = 0
 
     def base(self) -> tuple[int, int]:
-        """Key and depth of the body that the next one stands against."""
+        """Return key and depth of the base for the next body."""
         return next((key, depth) for at, key, depth in reversed(self.path) if at <= self._number())
 
     def add(self, key: int, depth: int, size: int) -> None:
-        """The next one has come."""
+        """Add the next body."""
         while self.path and self.path[-1][0] > self._number():
             self.path.pop()
         self.path.append((self.count, key, depth))
@@ -147,7 +146,7 @@ class _Chain:
         self.size = size
 
     def _number(self) -> int:
-        """The number that the next one stands against."""
+        """Return the number of the base for the next body."""
         bit = self.count & -self.count
         if bit > NEAR and self.count % ROUND:
             return self.count - NEAR
@@ -155,7 +154,7 @@ class _Chain:
 
 
 class Packer:
-    """Packs what the writer is about to insert, in its open transaction."""
+    """Compress data before insertion, in the writer's transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -164,19 +163,19 @@ class Packer:
         self._answers: OrderedDict[str, int] = OrderedDict()
 
     def forget(self) -> None:
-        """Begin anew: what was packed last may be gone with its transaction, or deleted."""
+        """Begin anew, as the bodies compressed last may be rolled back or deleted."""
         self._sessions.clear()
         self._answers.clear()
         self._bodies.forget()
 
     def pack(self, data: bytes) -> Packed:
-        """Something that repeats nothing, as small as it gets by itself."""
+        """Compress data without a base."""
         if len(data) < LARGE:
             return Packed(data)
         return _smaller(data, compress(data))
 
     def pack_answer(self, key: int, session: str | None, whole: bytes) -> Packed:
-        """A run of a model's answer, against an earlier one of the same session that stands by itself.
+        """Compress the run of a model's answer against an earlier run of the session stored without a base.
 
         Returns:
             A frame, whether it is smaller or not.
@@ -198,7 +197,7 @@ class Packer:
         return Packed(data=alone, size=len(whole))
 
     def pack_request(self, key: int, session: str | None, data: bytes) -> Packed:
-        """A model request's body, against an earlier one of the same session.
+        """Compress the body of a model's request against an earlier body of the session.
 
         Args:
             key: The key that its record will have: greater than those of all that it may stand against.
@@ -235,7 +234,7 @@ class Packer:
         return Packed(data=frame, size=len(data), base=base)
 
     def _candidates(self, chains: list[_Chain], data: bytes) -> Iterator[tuple[_Chain, int, int, bytes]]:
-        """What the body may stand against, the likeliest first: with the key, the depth and the bytes."""
+        """Yield possible bases, the likeliest first: with the key, the depth and the bytes."""
         for chain in sorted(chains, key=lambda chain: abs(chain.size - len(data))):
             base, depth = chain.base()
             if depth + 1 >= DEEPEST:
@@ -248,7 +247,7 @@ class Packer:
                 yield chain, base, depth, prefix
 
     def _chains(self, session: str | None, key: int) -> list[_Chain]:
-        """The session's chains, the last one used last; at first what an earlier process kept of it."""
+        """Return the chains of a session, last used last; at first the chain stored by an earlier process."""
         name = _name(key, session)
         chains = self._sessions.get(name)
         if chains is None:
@@ -280,12 +279,12 @@ class Packer:
 
 
 def _name(key: int, session: str | None) -> str:
-    """Within what one body may stand against another: a session goes as a whole, and so does a capture."""
+    """Return the group within which bodies may be bases: a session is deleted as a whole, and so is a capture."""
     return session or str(key >> SEQ_BITS)
 
 
 def _begin(chains: list[_Chain], key: int, size: int, depth: int = 0) -> None:
-    """A chain more; where there are too many, one that nothing came to goes, or the one that was used the longest time ago."""
+    """Begin a chain; of too many chains drop one without a second body, or the least recently used."""
     if len(chains) >= CHAINS:
         chains.remove(next((chain for chain in chains if chain.count == 1), chains[0]))
     chain = _Chain()

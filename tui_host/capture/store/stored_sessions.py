@@ -1,4 +1,4 @@
-"""Sessions in the store: what is listed, what they consist of, who writes one, how one is deleted.
+"""Sessions in the store: listing, content, ownership and deletion.
 
 Calls that save return at once and keep their order, among themselves and with the records; the others block on the disk.
 """
@@ -24,7 +24,7 @@ from tui_host.capture.store.deletion import (
     give_back,
     in_transaction,
 )
-from tui_host.capture.store.row_keys import SQLValue, storable
+from tui_host.capture.store.record_rows import SQLValue, storable
 from tui_host.capture.store.session_records import doomed_keys
 from tui_host.capture.store.writer import Write
 from tui_host.errors import TuiHostError
@@ -69,25 +69,25 @@ _SAVE_TURN = """
 
 
 class Database(Protocol):
-    """What sessions need of the store."""
+    """The part of the store used by sessions."""
 
     @property
     def path(self) -> Path:
-        """Its file."""
+        """The database file."""
         ...
 
     @property
     def owner(self) -> str:
-        """Names the lock that this process holds."""
+        """The name of this process's lock."""
         ...
 
     def is_live(self, owner: str | None) -> bool:
-        """Whether the process that named this lock as its own still runs."""
+        """Return whether the process with this lock still runs."""
         ...
 
     @property
     def redactor(self) -> Redactor:
-        """What every saved text passes."""
+        """The redactor for every saved text."""
         ...
 
     def put(self, item: Write) -> bool:
@@ -95,7 +95,7 @@ class Database(Protocol):
         ...
 
     def run(self, work: Callable[[sqlite3.Connection], T], *, makes_room: bool = False) -> T:
-        """Do something on the writer's connection, after all that was put before, and wait for it."""
+        """Run work on the writer's connection, after everything put before, and wait for the result."""
         ...
 
     def making_room(self) -> AbstractContextManager[None]:
@@ -108,7 +108,7 @@ class Database(Protocol):
 
 
 class Sessions:
-    """The sessions of one store. All text that is saved passes the store's redactor."""
+    """The sessions of one store. All saved text passes the store's redactor."""
 
     def __init__(self, store: Database) -> None:
         self._store = store
@@ -116,7 +116,7 @@ class Sessions:
     # Saving: at once, in order.
 
     def save(self, state: SessionState) -> None:
-        """Make the session, owned by this process, or bring it up to date."""
+        """Create a session owned by this process, or update the session."""
         text = self._store.redactor.text
         self._store.put(
             Write(
@@ -138,7 +138,7 @@ class Sessions:
         )
 
     def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
-        """Save one message, JSON as the chat gives it."""
+        """Save one message as JSON of the chat."""
 
         def row() -> tuple[SQLValue, ...]:  # there may be images in it, in which secrets are not found soon
             return session, number, turn, storable(self._store.redactor.json_text(text))
@@ -149,12 +149,12 @@ class Sessions:
             self._store.put(Write(sql=_SAVE_TURN, row=(turn, time_ns, time_ns, session)))
 
     def save_item(self, session: str, number: int, text: str) -> None:
-        """Save one item of the chat, JSON as the chat gives it, in place of what its number had."""
+        """Save one item as JSON of the chat, replacing the item with the number."""
         row: tuple[SQLValue, ...] = (session, number, storable(self._store.redactor.json_text(text)))
         self._store.put(Write(sql=_SAVE_ITEM, row=row))
 
     def put_back(self, info: SessionInfo) -> None:
-        """Make a session that is brought here from elsewhere, as it was there: this process owns it while it is live, then nobody does."""
+        """Create an imported session with all original values; owned by this process while live, then by nobody."""
         text = self._store.redactor.text
         words = (text(info.title), info.model, info.protocol, text(info.profile))
         title, model, protocol, profile = map(storable, words)
@@ -166,22 +166,22 @@ class Sessions:
     # Reading.
 
     def list(self) -> Sequence[SessionInfo]:
-        """The sessions with a turn, and those from taps and imports; the last changed first."""
+        """Return the sessions with a turn, and sessions of taps and imports; the last changed first."""
         rows = self._store.read(f"{_INFO} WHERE listed ORDER BY updated DESC, id DESC")
         return [self._info(row) for row in rows]
 
     def taps(self, since_ns: int) -> Sequence[SessionInfo]:
-        """The sessions of taps that may have been recording after a time."""
+        """Return the sessions of taps possibly recording after a time."""
         rows = self._store.read(f"{_INFO} WHERE source = 'tap' AND (updated >= ? OR owner IS NOT NULL)", since_ns)
         return [self._info(row) for row in rows]
 
     def get(self, session: str) -> SessionInfo | None:
-        """One session by its whole id, with or without a turn."""
+        """Return one session by the whole id, with or without a turn."""
         rows = self._store.read(f"{_INFO} WHERE id = ?", session)
         return self._info(rows[0]) if rows else None
 
     def find(self, name: str) -> SessionInfo:
-        """A session by its id, a unique prefix of it, or `last`: what was changed last here, or brought here from a file.
+        """Find a session by id, unique prefix, or `last`, the session last changed or imported here.
 
         Raises:
             TuiHostError: None has this name, or several begin with it; tells the nearest ids.
@@ -193,23 +193,23 @@ class Sessions:
         if name == "last" and listed:
             came = {_text(session): _number(came) for session, came in self._store.read(_CAME)}
             return max(listed, key=lambda info: max(info.updated_ns, came.get(info.id, 0)))
-        found = [info for info in listed if name and info.id.startswith(name)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = ", ".join(info.id for info in found[:5])
-            raise TuiHostError(f"{len(found)} sessions begin with this: {ids}", name, "type more of the id")
+        matches = [info for info in listed if name and info.id.startswith(name)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            ids = ", ".join(info.id for info in matches[:5])
+            raise TuiHostError(f"{len(matches)} sessions begin with this: {ids}", name, "type more of the id")
         near = difflib.get_close_matches(name, [info.id for info in listed], n=3, cutoff=0.5)
         ids = f"; the nearest: {', '.join(near)}" if near else ""
         raise TuiHostError(f"there is no such session{ids}", name, "look at `tui-host sessions list`")
 
     def draft(self, session: str) -> str:
-        """What stood unsent in the prompt."""
+        """Return the unsent text of the prompt."""
         rows = self._store.read("SELECT draft FROM sessions WHERE id = ?", session)
         return _text(rows[0][0]) if rows else ""
 
     def left_draft(self) -> tuple[str, str] | None:
-        """The last session whose process ended before anything was sent in it: its id, and what stood in the prompt."""
+        """Return id and draft of the last session without a turn whose process has ended."""
         rows = self._store.read(
             "SELECT id, draft, owner FROM sessions"
             " WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC"
@@ -220,16 +220,16 @@ class Sessions:
         return None
 
     def forget_draft(self, session: str) -> None:
-        """Remove a session in which nothing was ever sent."""
+        """Remove a session without a turn."""
         self._store.put(Write(sql="DELETE FROM sessions WHERE id = ? AND turns = 0", row=(session,)))
 
     def count_messages(self, session: str) -> int:
-        """The number that its next message has."""
+        """Return the number for the next message."""
         rows = self._store.read("SELECT max(number) + 1 FROM messages WHERE session = ?", session)
         return _number(rows[0][0])
 
     def messages(self, session: str, *, before: int = _LAST) -> Sequence[str]:
-        """The messages' JSON, in order: all, or those of smaller numbers."""
+        """Return the JSON of the messages, in order: all, or those with smaller numbers."""
         sql = "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number"
         return [_text(row[0]) for row in self._store.read(sql, session, before)]
 
@@ -246,7 +246,7 @@ class Sessions:
     # Owning and deleting.
 
     def claim(self, session: str) -> bool:
-        """Become the one process that writes this session; False while another one that runs is."""
+        """Become the one process to write this session; False while another running process is the owner."""
 
         def take(connection: sqlite3.Connection) -> bool:
             row: tuple[str | None] | None = connection.execute(_OWNER, (session,)).fetchone()
@@ -258,12 +258,12 @@ class Sessions:
         return self._store.run(in_transaction(take), makes_room=True)  # a full disk keeps nobody from what is kept
 
     def release(self, session: str) -> None:
-        """Let others write it."""
+        """Let other processes write the session."""
         sql = "UPDATE sessions SET owner = NULL WHERE id = ? AND owner = ?"
         self._store.put(Write(sql=sql, row=(session, self._store.owner)))
 
     def delete(self, session: str) -> bool:
-        """Remove a session from the disk for good, with the records that only it used, and copies of the database's older forms.
+        """Remove a session from the disk for good, with all records used by no other session, and copies in older forms.
 
         Returns:
             Whether nothing of it is left in the log beside the database; while another process reads there, something may be.
@@ -278,7 +278,7 @@ class Sessions:
             return give_back(partial(self._store.run, makes_room=True))
 
     def remove(self, session: str) -> None:
-        """Remove its rows; what they stood on may still hold it until pages are given back. Recording hardly waits meanwhile.
+        """Remove the rows of a session; freed pages may still hold the content. Recording hardly waits.
 
         Raises:
             TuiHostError: A running process writes it, or the database cannot be written.

@@ -1,11 +1,13 @@
-"""What the store says of taps without a look into their records: which captures are theirs, and how much passed."""
+"""Summarise taps without reading records: captures, and how much passed."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tui_host.capture.store.deletion import in_transaction
 from tui_host.capture.store.migrations import SEQ_BITS
 
 if TYPE_CHECKING:
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
 _CAPTURES = """
     SELECT DISTINCT captures.id, captures.key FROM places JOIN captures ON captures.key = places.capture
     WHERE session = ? ORDER BY captures.key
+"""
+_WIRE = """
+    SELECT wire, peer, exchange IS NOT NULL FROM captures JOIN places ON places.capture = captures.key
+    WHERE captures.id = ? AND wire != 'host' ORDER BY places.key LIMIT 1
 """
 # Not with `?1`: Python 3.12 up to 3.12.3 warns of it, as of a parameter that has a name.
 _REQUESTS = f"""
@@ -39,6 +45,7 @@ _FRAMES = f"""
     SELECT session, count(*) FROM places CROSS JOIN records ON records.place = places.key
     WHERE kind = 'frame' AND {_OF_TAPS} GROUP BY 1
 """  # noqa: S608 - constants alone
+_LINK = "INSERT OR REPLACE INTO tap_links (tap, other, joined) VALUES (?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +65,7 @@ NOTHING = Passed()
 
 
 def captures_of(store: Store, session: str) -> Sequence[str]:
-    """The captures of a session, in the order in which they were begun: a tap's own, and of what was brought here several.
+    """Return the captures of a session, in the order of beginning: one of a tap, several of an import.
 
     Raises:
         StoreError: The file cannot be read.
@@ -66,28 +73,39 @@ def captures_of(store: Store, session: str) -> Sequence[str]:
     return [str(row[0]) for row in store.read(_CAPTURES, session)]
 
 
-def requests_of(store: Store, capture: str, after: int = 0) -> Sequence[int]:
-    """The numbers of a capture's requests to a model behind one, in order.
+def wire_of(store: Store, capture: str) -> tuple[str, str]:
+    """Return the kind of a tap (`llm`, `stdio` or `http`) and the peer behind the tap; both empty while nothing has passed.
 
     Raises:
         StoreError: The file cannot be read.
     """
-    found = store.read(_REQUESTS, after, capture)
-    return [seq for (seq,) in found if isinstance(seq, int)]
+    for wire, peer, has_exchange in store.read(_WIRE, capture):
+        return "llm" if wire == "llm" else "http" if has_exchange else "stdio", str(peer)
+    return "", ""
+
+
+def requests_of(store: Store, capture: str, after: int = 0) -> Sequence[int]:
+    """Return the numbers of a capture's requests to a model after a number, in order.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    rows = store.read(_REQUESTS, after, capture)
+    return [seq for (seq,) in rows if isinstance(seq, int)]
 
 
 def connections_of(store: Store, capture: str) -> Sequence[int]:
-    """The numbers of the frames by which clients opened a capture's connections, in order.
+    """Return the numbers of the first frames of a capture's connections, in order.
 
     Raises:
         StoreError: The file cannot be read.
     """
-    found = store.read(_OPENED, capture)
-    return [seq for (seq,) in found if isinstance(seq, int)]
+    rows = store.read(_OPENED, capture)
+    return [seq for (seq,) in rows if isinstance(seq, int)]
 
 
 def passed(store: Store) -> Mapping[str, Passed]:
-    """How much passed each tap, by its session. Counted from the file, whatever has passed in a whole life of taps.
+    """Return how much passed each tap, by session, counted in the file.
 
     Raises:
         StoreError: The file cannot be read.
@@ -99,21 +117,35 @@ def passed(store: Store) -> Mapping[str, Passed]:
     }
 
 
-def passed_in_all(store: Store, sessions: Sequence[str]) -> Passed:
-    """How much passed several taps together.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
-    counts = passed(store)
-    return total(counts.get(session, NOTHING) for session in sessions)
-
-
-def total(each: Iterable[Passed]) -> Passed:
-    """How much it is together."""
-    found = list(each)
-    return Passed(exchanges=sum(part.exchanges for part in found), frames=sum(part.frames for part in found))
+def total(counts: Iterable[Passed]) -> Passed:
+    """Return the sum of several counts."""
+    parts = list(counts)
+    return Passed(exchanges=sum(part.exchanges for part in parts), frames=sum(part.frames for part in parts))
 
 
 def _counts(store: Store, sql: str) -> Mapping[str, int]:
     return {str(session): count for session, count in store.read(sql) if isinstance(count, int)}
+
+
+def tap_links(store: Store) -> Mapping[tuple[str, str], bool]:
+    """Return what a person decided of pairs of taps: True if both are one story, False if not. The smaller id comes first.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    rows = store.read("SELECT tap, other, joined FROM tap_links")
+    return {(str(tap), str(other)): bool(joined) for tap, other, joined in rows}
+
+
+def save_tap_links(store: Store, pairs: Iterable[tuple[str, str]], *, joined: bool) -> None:
+    """Save a decision for pairs of taps, in place of any earlier one. Blocks until the decision is on the disk.
+
+    Raises:
+        StoreError: The file cannot be written.
+    """
+    rows = [(*sorted(pair), int(joined)) for pair in pairs]
+
+    def save(connection: sqlite3.Connection) -> None:
+        connection.executemany(_LINK, rows)
+
+    store.run(in_transaction(save), makes_room=True)

@@ -1,4 +1,4 @@
-"""A folder for a database that is gone with its process: what others captured is looked at, not kept.
+"""A folder for the database of files opened for a look, gone with the process.
 
 A process that is killed cannot clear up behind it: the next one does. Whose owner still runs is told by a lock on the folder itself, which
 the system lets go of with the process; and no file is removed that is not of a name that only we give.
@@ -24,7 +24,7 @@ _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def fleeting_folder() -> Generator[Path]:
-    """A private folder that exists as long as the block.
+    """Make a private folder for the length of the block.
 
     Raises:
         OSError: None can be made.
@@ -38,7 +38,7 @@ def fleeting_folder() -> Generator[Path]:
 
 
 def _made() -> tuple[Path, int]:
-    """A new folder, locked. Another process may take it for one left behind before it is, and remove it."""
+    """Make a locked folder. Before locking, another process may take the folder for a remnant, and remove the folder."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         with suppress(FileNotFoundError):
@@ -51,7 +51,7 @@ def _made() -> tuple[Path, int]:
 
 
 def remove_left_behind() -> None:
-    """Remove such folders of this user whose process is no more. Blocks; never raises for what it may not remove."""
+    """Remove folders of this user whose process has ended. Blocks; never raises at a folder of somebody else."""
     place = Path(tempfile.gettempdir())
     with suppress(OSError):  # a place that cannot be listed: nothing of ours can be found there
         for folder in place.iterdir():

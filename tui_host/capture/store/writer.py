@@ -1,4 +1,4 @@
-"""The one thread that writes to the database: it takes all that waits and commits it at once.
+"""The thread that writes to the database: it takes all waiting records and commits them at once.
 
 What cannot be written now stays in memory, in order, and is tried again every few seconds.
 """
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class FileGoneError(Exception):
-    """What was written in is no longer where it was, or not whole: nobody would find what stands in it. Says which."""
+    """The written file is gone, replaced, or without the beginning of the log. The message says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work on the writer's connection that somebody waits for; runs after all that was put before it.
+    """Work on the writer's connection, run after everything put before, for a waiting caller.
 
     Where that cannot be written, work that makes room runs all the same.
     """
@@ -69,7 +69,7 @@ class Job:
     future: Future[None] = field(default_factory=Future[None])
 
     def perform(self, connection: sqlite3.Connection) -> None:
-        """Do it, outside any transaction, and hand over what came of it."""
+        """Run the work outside of any transaction, and hand over the result."""
         try:
             self.work(connection)
         except BaseException as error:  # noqa: BLE001 - whoever waits gets it
@@ -131,7 +131,7 @@ class Writer:
 
     @property
     def loss(self) -> str:
-        """Why nothing more will be written until the database is opened anew, empty if it will be."""
+        """Why nothing more is written until the database is opened anew; empty if all is well."""
         if self._file.is_gone():
             return GONE
         if self._ended:
@@ -139,7 +139,7 @@ class Writer:
         return DAMAGED if self._file.is_doubted() else ""
 
     def put(self, item: Source | Write) -> bool:
-        """Hand something over, or say that there are new records to be taken; never blocks.
+        """Hand over a statement, or announce new records; never blocks.
 
         Returns:
             Whether it will be written; False once the writer has ended.
@@ -148,13 +148,13 @@ class Writer:
         return not self._ended
 
     def hurry(self) -> None:
-        """Say that so much is there, or somebody waits, that no more is to be waited for."""
+        """Do not wait for more: there are many records, or a caller waits."""
         self._hurry.set()
 
     def run(
         self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None, *, makes_room: bool = False
     ) -> T:
-        """Do something on the writer's connection after all that was put before, and wait for it.
+        """Run work on the writer's connection, after everything put before, and wait for the result.
 
         Raises:
             StoreError: What was put before could not be written, or the time is over.
@@ -176,7 +176,7 @@ class Writer:
         return results[0]
 
     def close(self, timeout: float) -> bool:
-        """Write what waits and end; what cannot be written within the time is given up.
+        """Write all waiting records and end; give up after the timeout.
 
         Returns:
             Whether everything was written.
@@ -222,7 +222,7 @@ class Writer:
                 self._work()
 
     def _take(self) -> tuple[list[Statement], bool]:
-        """What came within a tick from the first, or none for some seconds; and whether somebody waits for it."""
+        """Return everything put within a tick, or nothing for some seconds, and whether a caller waits."""
         timeout = max(0.0, self._retry_at - time.monotonic()) if self.fault else None
         new: list[Statement] = []
         is_urgent = False
@@ -243,7 +243,7 @@ class Writer:
         return new, is_urgent
 
     def _admit(self, item: Item) -> Sequence[Statement]:
-        """What somebody put, in the order in which it is to be done; gives what of it is to be written."""
+        """Queue an item in order; return the part to be written."""
         new: list[Statement] = []
         if item is None:
             self._stopping = True
@@ -284,7 +284,7 @@ class Writer:
         job.perform(self._connection)
 
     def _look_at_room(self, size: int) -> None:
-        """Keep the log short while there is little room on the disk."""
+        """Keep the log short while the disk has little room."""
         self._unlooked -= size
         if self._unlooked < 0:
             self._unlooked = LOOK_AFTER
@@ -296,15 +296,15 @@ class Writer:
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {pages}").fetchall()
 
     def _statements(self, limit: int | None = None) -> list[Statement]:
-        """What stands before the next job; where there is a limit, no more once it is so many records and statements."""
-        found: list[Statement] = []
+        """Return the statements before the next job, up to a limit of records and statements."""
+        statements: list[Statement] = []
         count = 0
         for item in self._pending:
             if isinstance(item, Job) or (limit is not None and count >= limit):
                 break
-            found.append(item)
+            statements.append(item)
             count += len(item) if isinstance(item, list) else 1
-        return found
+        return statements
 
     def _commit(self, batch: Sequence[Statement]) -> None:
         connection = self._connection
@@ -330,7 +330,7 @@ class Writer:
             raise FileGoneError(CUT)
 
     def _commit_each(self, batch: Sequence[Statement]) -> None:
-        """One by one, to find what can never be written and go on without it."""
+        """Commit one by one, to find an impossible statement and go on without."""
         single: list[Statement] = []
         for item in batch:
             self._pending.popleft()

@@ -1,4 +1,4 @@
-"""HTTP/1.1 over one connection: h11 reads and frames, this moves the bytes."""
+"""HTTP/1.1 over a connection, framed by h11."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Request:
 
     Attributes:
         path: Without the query.
-        query: What follows the question mark, as it was sent.
+        query: The text after the question mark, as sent.
         headers: By name in lower case.
         is_too_large: Whether the body was larger than `MOST_BODY`, and was dropped.
     """
@@ -39,15 +39,15 @@ class Request:
 
 
 class ConnectionEnded(Exception):  # noqa: N818 - it is how a connection ends
-    """The client closed the connection, or it broke."""
+    """The connection was closed by the client, or broke."""
 
 
 class Exchange:
-    """One request and the response that is given to it, whole or as a stream.
+    """A request and its response, whole or streamed.
 
     Attributes:
         request: What was asked.
-        headers: Headers of the response besides those that describe its body; to be filled before it begins.
+        headers: More headers for the response; to be filled before the response begins.
     """
 
     def __init__(self, request: Request, link: _Link) -> None:
@@ -79,7 +79,7 @@ class Exchange:
         await self._link.send(h11.EndOfMessage())
 
     async def cut(self) -> None:
-        """Ends the connection here, whatever was promised."""
+        """End the connection at once, whatever was promised."""
         await self._link.stream.aclose()
         raise ConnectionEnded
 
@@ -112,7 +112,7 @@ class _Link:
             raise ConnectionEnded from error
 
     async def linger(self) -> None:
-        """Ends our side and drops what still comes: closing on unread bytes would take the response back."""
+        """End our side and drop later bytes: closing with unread bytes would destroy the response."""
         with (
             anyio.move_on_after(_LINGER_SECONDS),
             contextlib.suppress(anyio.BrokenResourceError),
@@ -135,7 +135,7 @@ class _Link:
             self.machine.receive_data(data)
 
     async def request(self) -> Request | None:
-        """The next request, None when the client closed the connection after the last one."""
+        """Read the next request. None after the last."""
         head = await self.receive()
         if not isinstance(head, h11.Request):
             return None
@@ -164,7 +164,7 @@ async def serve_connection(
     handle: Callable[[Exchange], Awaitable[None]],
     refuse: Callable[[Exchange, int, str], Awaitable[None]],
 ) -> None:
-    """Serves requests on a connection, one after the other, until either side ends it.
+    """Serve the requests on a connection until either side ends the connection.
 
     Args:
         stream: The connection; it is closed at the end.
@@ -181,9 +181,7 @@ async def serve_connection(
                 link.machine.start_next_cycle()
         except h11.RemoteProtocolError as error:
             unread = Request(method="", path="", headers={}, body=b"")
-            with contextlib.suppress(
-                ConnectionEnded, h11.LocalProtocolError
-            ):  # the client, whose fault it is, has gone
+            with contextlib.suppress(ConnectionEnded, h11.LocalProtocolError):  # the client has gone
                 await refuse(Exchange(unread, link), error.error_status_hint, str(error))
                 await link.linger()
         except ConnectionEnded:

@@ -1,4 +1,4 @@
-"""What the brain wants said, and the pieces in which it is streamed."""
+"""The brain's plan for an answer, and the pieces for streaming the answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ lines in a fence, alone in a fence, twice."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedCall:
-    """A call that the model asks for; `arguments` goes out exactly as it stands."""
+    """A call asked for by the model; `arguments` is sent unchanged."""
 
     name: str
     arguments: str
@@ -30,7 +30,7 @@ class Refusal:
     """An HTTP error instead of an answer.
 
     Attributes:
-        once: Only the first time that this process sees the conversation.
+        once: Whether the error comes only at the first request with the conversation.
     """
 
     status: int
@@ -39,7 +39,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breakage:
-    """A response that goes wrong under the status 200.
+    """A response going wrong under the status 200.
 
     Attributes:
         kind: `error`: an error object in mid-stream; `cut`: the connection ends in mid-stream; `hang`: nothing comes after the
@@ -51,11 +51,11 @@ class Breakage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One answer: thinking, then text, then calls; or trouble.
+    """An answer: thinking, then text, then calls; or trouble.
 
     Attributes:
         stopped_by: The stop sequence of the request that ended the text, which does not have it; empty if none did.
-        heeds_stops: Whether stop sequences end it: not where what comes after them was asked for.
+        heeds_stops: Whether stop sequences end the text; not if text after them was asked for.
         quirk: How the calls are to be written; only a protocol in plain text has a use for it.
         trouble: What goes wrong on request; with a `Breakage` of kind `error` or `cut` the text before it is streamed.
     """
@@ -86,7 +86,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallBegun:
-    """A call begins; its arguments follow in fragments.
+    """The beginning of a call; fragments of arguments follow.
 
     Attributes:
         index: Counts the calls of this answer from 0.
@@ -104,17 +104,26 @@ class Fragment:
     text: str
 
 
-Piece: TypeAlias = Thought | Said | CallBegun | Fragment
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnded:
+    """The end of a call, with all arguments for wires without fragments."""
+
+    index: int
+    name: str
+    arguments: str
+
+
+Piece: TypeAlias = Thought | Said | CallBegun | Fragment | CallEnded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The last piece: why the answer ended, and what it took.
+    """The last piece: the reason for the end, and the tokens.
 
     Attributes:
         tokens: All tokens of the answer: a piece is one, a call's name as many as it is estimated at.
-        thinking_tokens: Those of them that were thinking.
-        stopped_by: The stop sequence that ended it, empty if none did.
+        thinking_tokens: The tokens of thinking among them.
+        stopped_by: The stop sequence at the end, empty without one.
     """
 
     stop: Stop
@@ -130,30 +139,30 @@ _ARGUMENTS = (3, 7, 2, 5, 9, 4)
 
 
 def arguments_text(values: Mapping[str, JSON]) -> str:
-    """Arguments as a model writes them: JSON without blanks, characters as they are."""
+    """Write arguments as JSON without blanks, with unescaped characters."""
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
 def stopped(plan: Plan, sequences: Sequence[str]) -> Plan:
-    """The plan up to the first of these sequences in its text; calls come after the text, so none is left then."""
-    found = [(place, sequence) for sequence in sequences if sequence and (place := plan.text.find(sequence)) >= 0]
-    if not found or not plan.heeds_stops:
+    """Return the plan up to the first stop sequence in its text; calls come after the text and are dropped."""
+    places = [(place, sequence) for sequence in sequences if sequence and (place := plan.text.find(sequence)) >= 0]
+    if not places or not plan.heeds_stops:
         return plan
-    place, sequence = min(found)
+    place, sequence = min(places)
     return replace(plan, text=plan.text[:place], calls=(), stopped_by=sequence)
 
 
 def pieces(plan: Plan, most_tokens: int | None = None) -> Iterator[Piece | Ended]:
-    """The plan in the order and the pieces in which it is sent; the last one is an `Ended`.
+    """Yield the plan in pieces, with an `Ended` as the last.
 
     Args:
         plan: What is to be said.
-        most_tokens: The request's limit; what goes beyond it is cut, wherever that is.
+        most_tokens: The request's limit; everything beyond is cut.
     """
     spent = thinking = 0
     stop: Stop = "length" if plan.is_cut else "calls" if plan.calls else "end"
     for piece in _all_pieces(plan):
-        cost = estimate(piece.name) if isinstance(piece, CallBegun) else 1
+        cost = estimate(piece.name) if isinstance(piece, CallBegun) else not isinstance(piece, CallEnded)
         if most_tokens is not None and spent + cost > most_tokens:
             stop = "length"
             break
@@ -173,6 +182,7 @@ def _all_pieces(plan: Plan) -> Iterator[Piece]:
         yield CallBegun(index=index, name=call.name)
         for text in _cut(call.arguments, _ARGUMENTS):
             yield Fragment(index=index, text=text)
+        yield CallEnded(index=index, name=call.name, arguments=call.arguments)
 
 
 def _cut(text: str, sizes: tuple[int, ...] | None = None) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The turn that a conversation stands in: the question, and what became of the calls asked for since."""
+"""The current turn of a conversation: the question, and the results of calls since."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
 _ASIDE = re.compile(r"(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*")
 """What a host says in the user's place, in brackets: that an answer was stopped, or broke off."""
 _BESIDE = re.compile(r"<(system-reminder|session_context|environment_context)>.*?</\1>\s*", re.DOTALL)
-"""What other hosts put beside what the user said, in the same message."""
+"""Text of other hosts beside the user's words, in the same message."""
 _FILE = re.compile(r'\n\n<(file(?:-\d+)?) name="[^"\n]*">\n.*?\n</\1>', re.DOTALL)
 _MARK = re.compile(r"\[[^\[\]\n]+: (?:image/\w+|text), [\d.]+ k?M?B(?:, \d+)?\]")
 """A file that came with the question, and the mark that stands in it for one: no rule is meant for what they say."""
@@ -43,10 +43,10 @@ _REASON = re.compile(r"\breason(?:\s+(?:is|was))?\s*[:：]\s*(.+)", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoneCall:
-    """A call of this turn with what the host told of it.
+    """A call of the turn with the host's words about it.
 
     Attributes:
-        images: Those that came with it, in words.
+        images: The images with the result, described in words.
         is_error: Whether the host marked it as an error.
     """
 
@@ -57,7 +57,7 @@ class DoneCall:
 
     @property
     def fate(self) -> Fate:
-        """What became of it, as far as the host's words say: most APIs have no field for it."""
+        """The outcome of the call by the host's words: most APIs have no field for it."""
         head = self.told[:300]
         if _STOPPED.search(head):
             return "stopped"
@@ -67,21 +67,21 @@ class DoneCall:
 
     @property
     def reason(self) -> str:
-        """The reason that a person gave for a rejection, empty if none."""
-        found = _REASON.search(self.told[:2_000])
-        return " ".join(found[1].split()) if found else ""
+        """The person's reason for a rejection, empty if absent."""
+        match = _REASON.search(self.told[:2_000])
+        return " ".join(match[1].split()) if match else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """The question that is to be answered now.
+    """The question to answer now.
 
     Attributes:
         question: The last thing that the user said, without what a host says in brackets.
         rounds: The calls of each assistant message since, with their results, in order.
         tools: What was offered.
-        images: Those that came with the question, in words.
-        is_corrected: Whether the host said since that a call was wrong and nothing was run, where it had no call to say it of.
+        images: The images with the question, described in words.
+        is_corrected: Whether the host has complained about a wrong call in a plain message since.
     """
 
     question: str
@@ -93,7 +93,7 @@ class Turn:
 
     @property
     def head(self) -> str:
-        """The beginning of the question, for rules that look for a short sentence anywhere in it."""
+        """The beginning of the question, for rules matching anywhere in a short sentence."""
         return self.question[:_HEAD]
 
     @property
@@ -102,11 +102,11 @@ class Turn:
         return tuple(call for calls in self.rounds for call in calls)
 
     def words(self, english: str, chinese: str) -> str:
-        """One of the two, by the question's language."""
+        """Choose by the question's language."""
         return chinese if self.language == "zh" else english
 
     def answer(self, text: str) -> Plan:
-        """A final answer, with the line that says what this model is."""
+        """Make a final answer, labelled as the demo model's."""
         label = self.words("demo model: I follow rules, I am no AI", "演示模型：按规则回答，不是人工智能")
         return Plan(text=f"{text.strip()}\n\n*{label}*")
 
@@ -116,11 +116,11 @@ class Turn:
 
 
 def turn_of(conversation: Conversation) -> Turn:
-    """The turn of a conversation; its question is empty if no user message is there."""
+    """Return the turn of a conversation; the question is empty without a user message."""
     start, question, images = _question(conversation)
-    told = _told(conversation.messages[start:])
+    results = _told(conversation.messages[start:])
     rounds = tuple(
-        tuple(_done(call, told[call.id]) for call in message.calls if call.id in told)
+        tuple(_done(call, results[call.id]) for call in message.calls if call.id in results)
         for message in conversation.messages[start:]
         if isinstance(message, AssistantSaid) and message.calls
     )
@@ -140,16 +140,16 @@ def turn_of(conversation: Conversation) -> Turn:
 
 
 def _told(messages: Sequence[Message]) -> dict[str, ToolSaid]:
-    """The results by their calls; images that follow one, as a tool's message cannot hold them, are its own."""
-    told: dict[str, ToolSaid] = {}
+    """Return results by call id; images in a user message after a result are the result's."""
+    results: dict[str, ToolSaid] = {}
     last: ToolSaid | None = None
     for message in messages:
         if isinstance(message, UserSaid) and message.images and last is not None:
             message = replace(last, images=(*last.images, *message.images))  # noqa: PLW2901 - what it stands for
         last = message if isinstance(message, ToolSaid) else None
         if last is not None:
-            told[last.call_id] = last
-    return told
+            results[last.call_id] = last
+    return results
 
 
 def _done(call: Call, told: ToolSaid) -> DoneCall:
@@ -157,7 +157,7 @@ def _done(call: Call, told: ToolSaid) -> DoneCall:
 
 
 def language_of(text: str) -> Language:
-    """Chinese if it has Chinese characters and no plain English words (a city's name alone decides nothing)."""
+    """Return Chinese for texts with Chinese characters and without plain English words (a city's name decides nothing)."""
     return "zh" if _CHINESE.search(text) and not _ENGLISH.search(text) else "en"
 
 

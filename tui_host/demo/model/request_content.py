@@ -1,4 +1,4 @@
-"""What a request said, in neutral values: every wire reads into them, and the brain knows nothing else."""
+"""A request's content in neutral values, made by the wires and read by the brain."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool that was really offered.
+    """An offered tool.
 
     Attributes:
-        name: The name by which it is asked for.
+        name: The name for calls.
         types: The JSON Schema `type` of each parameter, empty where none is given.
-        required: The parameters that must be there.
+        required: The required parameters.
         is_of_host: Whether it is one of the protocol's own, and of no server.
     """
 
@@ -27,7 +27,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call as it stands in the conversation; `arguments` is the text that was written, JSON or not."""
+    """A call in the conversation; `arguments` is its text, JSON or not."""
 
     id: str
     name: str
@@ -40,7 +40,7 @@ class UserSaid:
 
     Attributes:
         text: All its text.
-        images: The images that came with it, each in words: its type and size.
+        images: The images with the message, described by type and size.
     """
 
     text: str
@@ -57,11 +57,11 @@ class AssistantSaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSaid:
-    """What the host told of one call.
+    """The host's message about a call.
 
     Attributes:
         images: The images that came with it, each in words: its type and size.
-        is_error: Whether the host marked it as an error, where the API has a mark for that.
+        is_error: Whether the host marked an error, in APIs with such a mark.
     """
 
     call_id: str
@@ -83,7 +83,7 @@ Message: TypeAlias = UserSaid | AssistantSaid | ToolSaid | SystemSaid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """One request.
+    """A request.
 
     Attributes:
         parallel: Whether several calls may be asked for at once.

@@ -1,4 +1,4 @@
-"""The program `demo-model`: listens on loopback, says where, and ends when it is told to."""
+"""The program `demo-model`: listens on loopback, prints its address, and ends on demand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Options(argparse.Namespace):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells a mistake in one line, as every command does.
+    """Reports mistakes in a single line, as all commands do.
 
     Attributes:
         color: Whether help is coloured on a terminal, for Python from 3.14 on.
@@ -95,7 +95,7 @@ async def _serve(options: _Options) -> int:
     async def serve_client(stream: anyio.abc.ByteStream) -> None:
         try:
             await serve_connection(stream, model.handle, model.refuse)
-        except Exception as error:  # noqa: BLE001 - one request's failure must not end the others; it is told
+        except Exception as error:  # noqa: BLE001 - a failed request must not end the others; it is printed
             print(f"demo-model: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
     async with anyio.create_task_group() as group, listener:

@@ -14,22 +14,22 @@ from tui_host.demo.model.http_connection import MOST_BODY, Exchange, Request
 from tui_host.demo.model.listings import Listing, listing
 from tui_host.demo.model.plan import Breakage, Ended, Piece, Plan, Refusal, pieces, stopped
 from tui_host.demo.model.protocols.respond import respond
-from tui_host.demo.model.wires.anthropic import AnthropicWire
-from tui_host.demo.model.wires.gemini import GeminiWire
-from tui_host.demo.model.wires.gemini_request import PATH as GEMINI_PATH
-from tui_host.demo.model.wires.ollama import OllamaWire
-from tui_host.demo.model.wires.openai import OpenAIWire
-from tui_host.demo.model.wires.responses import ResponsesWire
-from tui_host.demo.model.wires.wire import Asked, RequestRefused, ResponseWriter, Wire
+from tui_host.demo.model.wires.anthropic_wire import AnthropicWire
+from tui_host.demo.model.wires.gemini_wire import PATH as GEMINI_PATH
+from tui_host.demo.model.wires.gemini_wire import GeminiWire
+from tui_host.demo.model.wires.ollama_wire import OllamaWire
+from tui_host.demo.model.wires.openai_wire import OpenAIWire
+from tui_host.demo.model.wires.responses_wire import ResponsesWire
+from tui_host.demo.model.wires.wire import Asked, RequestRefused, ResponseWriter, Wire, json_line, unknown_model
 
-_BEFORE_FIRST = 0.12
-"""Seconds before the first piece, at a pace of 1."""
-_BETWEEN = 0.005
-"""Seconds from one piece to the next: 500 words take some three and a half."""
-_LONGEST_WHOLE = 2.0
-"""Seconds that an answer which is not streamed waits at most."""
-_REMEMBERED = 10_000
-"""Conversations kept in mind for errors that come once."""
+_FIRST_DELAY_SECONDS = 0.12
+"""The wait before the first piece, at a pace of 1."""
+_PIECE_DELAY_SECONDS = 0.005
+"""The wait between two pieces: 500 words take some three and a half seconds."""
+_LONGEST_DELAY_SECONDS = 2.0
+"""The longest wait for an answer that is not streamed."""
+_REMEMBERED_CONVERSATIONS = 10_000
+"""How many conversations with an error that comes once are remembered."""
 
 _GREETING = (
     b"The demo model of tui-host: it follows rules and is no AI. It speaks at "
@@ -61,7 +61,7 @@ class DemoModel:
         self._answers = 0
 
     async def handle(self, exchange: Exchange) -> None:
-        """Answers one request, whatever it is."""
+        """Answer a request."""
         request = exchange.request
         if not _is_local(request.headers.get("host", "")):
             await self.refuse(exchange, 403, "This server answers to names of the loopback interface only.")
@@ -75,7 +75,7 @@ class DemoModel:
             await self._chat(exchange, wire)
         elif wire is not None:
             await self.refuse(exchange, 405, f"{request.path} takes POST.", form)
-        elif listed is not None and _takes(listed.method, request.method):
+        elif listed is not None and request.method.replace("HEAD", "GET") == listed.method:
             await self._list(exchange, listed)
         elif request.method in {"GET", "HEAD"} and request.path == "/":
             await exchange.reply(200, "text/plain; charset=utf-8", _GREETING)
@@ -83,57 +83,59 @@ class DemoModel:
             await self.refuse(exchange, 404, f"Unknown request URL: {request.method} {request.path[:200]}.", form)
 
     async def refuse(self, exchange: Exchange, status: int, reason: str, wire: Wire | None = None) -> None:
-        """Answers with an error in the form of a vendor, of the one that most clients know where it is not told."""
+        """Answer with an error in a vendor's form, in OpenAI's if no API is known."""
         body = (wire or self._fallback).refusal(RequestRefused(status=status, message=reason))
         await exchange.reply(status, "application/json", body)
 
     def _wire(self, request: Request) -> Wire | None:
-        found = GEMINI_PATH.fullmatch(unquote(request.path))
-        if found is not None:
-            return self._gemini if found[2] in {"generateContent", "streamGenerateContent"} else None
+        match = GEMINI_PATH.fullmatch(unquote(request.path))
+        if match is not None:
+            return self._gemini if match[2] in {"generateContent", "streamGenerateContent"} else None
         return self._chats.get(request.path)
 
     async def _list(self, exchange: Exchange, listed: Listing) -> None:
         try:
-            body = listed.body(exchange.request)
+            body = json_line(listed.body(exchange.request))
         except RequestRefused as refused:
             await exchange.reply(refused.status, "application/json", listed.wire.refusal(refused))
             return
         await exchange.reply(200, "application/json", body)
 
     async def _chat(self, exchange: Exchange, wire: Wire) -> None:
-        body = exchange.request.body
+        request = exchange.request
         self._answers += 1
-        identity = f"{zlib.crc32(body):08x}{self._answers:06x}"
+        identity = f"{zlib.crc32(request.body):08x}{self._answers:06x}"
+        if wire.request_id_header:
+            exchange.headers.append((wire.request_id_header, f"req_{identity}"))
         try:
-            asked = wire.read(exchange.request)
+            asked = wire.read(request)
+            if asked.model != wire.model:
+                raise unknown_model(asked.model, wire.model)
             plan = self._past_errors(respond(asked.conversation), hash(asked.conversation.messages))
         except RequestRefused as refused:
-            exchange.headers += wire.headers(identity, refused.status)
-            await exchange.reply(
-                refused.status, "application/json", wire.refusal(refused, identity=identity, request=exchange.request)
-            )
+            if wire.request_id_header and refused.status == 429:
+                exchange.headers.append(("retry-after", "1"))
+            body = wire.refusal(refused, identity=identity, request=request)
+            await exchange.reply(refused.status, "application/json", body)
             return
-        exchange.headers += wire.headers(identity, 200)
         plan = stopped(plan, asked.stops)
         writer = wire.writer(asked, identity=identity, created=int(self._clock()))
         if isinstance(plan.trouble, Breakage) and plan.trouble.kind in {"hang", "html"}:
-            await _break_at_once(
-                exchange, plan.trouble, writer.stream_type if asked.is_streamed else "application/json"
-            )
+            content_type = writer.stream_type if asked.is_streamed else "application/json"
+            await _break_at_once(exchange, plan.trouble, content_type)
         elif asked.is_streamed:
             await self._stream(exchange, plan, asked, writer)
         else:
             await self._whole(exchange, plan, asked, wire, writer)
 
     def _past_errors(self, plan: Plan, conversation: int) -> Plan:
-        """The plan without its trouble if that comes once and has come. Raises `RequestRefused` for an error asked for."""
+        """Return the plan, without an error of the kind `once` already sent. Raises `RequestRefused` for any other error."""
         if not isinstance(plan.trouble, Refusal):
             return plan
         if plan.trouble.once:
             if conversation in self._refused:
                 return replace(plan, trouble=None)
-            if len(self._refused) >= _REMEMBERED:
+            if len(self._refused) >= _REMEMBERED_CONVERSATIONS:
                 del self._refused[next(iter(self._refused))]
             self._refused[conversation] = None
         raise RequestRefused(status=plan.trouble.status)
@@ -141,15 +143,15 @@ class DemoModel:
     async def _stream(self, exchange: Exchange, plan: Plan, asked: Asked, writer: ResponseWriter) -> None:
         exchange.headers.append(("cache-control", "no-cache"))
         await exchange.begin(200, writer.stream_type)
-        due = anyio.current_time() + self.pace * _BEFORE_FIRST
+        due = anyio.current_time() + self.pace * _FIRST_DELAY_SECONDS
         await anyio.sleep_until(due)
         await exchange.write(writer.begin())
         for piece in pieces(plan, asked.most_tokens):
             if isinstance(piece, Ended):
                 await self._end_stream(exchange, plan, writer, piece)
                 return
-            # Against a clock, not one delay after the other: the pace holds however busy the machine is.
-            due += self.pace * _BETWEEN
+            # Against a clock, not one delay after the other: the pace is kept on a busy machine too.
+            due += self.pace * _PIECE_DELAY_SECONDS
             await anyio.sleep_until(due)
             await exchange.write(writer.piece(piece))
 
@@ -174,13 +176,14 @@ class DemoModel:
             await exchange.begin(200, "application/json", size=1_000)
             await exchange.write(b'{"id":')
             await exchange.cut()
-        said: list[Piece] = []
+        sent: list[Piece] = []
         for piece in pieces(plan, asked.most_tokens):
             if isinstance(piece, Ended):
-                await anyio.sleep(min(_LONGEST_WHOLE, _BEFORE_FIRST + len(said) * _BETWEEN) * self.pace)
-                await exchange.reply(200, "application/json", writer.whole(said, piece))
+                delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS + len(sent) * _PIECE_DELAY_SECONDS)
+                await anyio.sleep(delay * self.pace)
+                await exchange.reply(200, "application/json", writer.whole(sent, piece))
             else:
-                said.append(piece)
+                sent.append(piece)
 
 
 async def _break_at_once(exchange: Exchange, breakage: Breakage, content_type: str) -> None:
@@ -191,11 +194,7 @@ async def _break_at_once(exchange: Exchange, breakage: Breakage, content_type: s
     await exchange.wait_for_the_end()
 
 
-def _takes(wanted: str, given: str) -> bool:
-    return given == wanted or (wanted, given) == ("GET", "HEAD")
-
-
 def _is_local(host: str) -> bool:
-    """Whether a Host header names the loopback interface: a page on the web, whose name leads here, does not."""
+    """Tell whether a Host header names the loopback interface; a web page's name leading here does not."""
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     return not host or name in _LOOPBACK

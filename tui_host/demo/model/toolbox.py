@@ -1,4 +1,4 @@
-"""The tools that a request offered, and how the brain finds the one that it needs."""
+"""Finds the tool for a rule among the offered tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from tui_host.demo.model.request_content import Tool
 
 _HOSTS_OWN = "mcp__"
-"""What other hosts put before the server's name."""
+"""The prefix of other hosts before the server's name."""
 _JOINED = "__"
 """What tells where the server's name ends. Others join the two with a sign that stands in a tool's own name as well."""
 _ANOTHER = 2
@@ -17,25 +17,25 @@ _ANOTHER = 2
 
 
 class Toolbox:
-    """The offered tools. Their names are looked up, and taken apart only to guess what a tool is for."""
+    """The offered tools. Names are looked up, and parsed only to guess a tool's purpose."""
 
     def __init__(self, tools: tuple[Tool, ...]) -> None:
         self.tools = tools
 
     def ending(self, *names: str, prefer: str = "") -> Tool | None:
-        """The tool whose own name is the first of these that anyone offers; the server `prefer` goes first."""
+        """Return the first offered tool among these names, preferably of the server `prefer`."""
         for name in names:
-            if found := self._own(name, prefer):
-                return min(found, key=lambda each: _strangeness(each[0], prefer))[1]
+            if candidates := self._own(name, prefer):
+                return min(candidates, key=lambda each: _strangeness(each[0], prefer))[1]
         return None
 
     def _own(self, own: str, server: str) -> list[tuple[str, Tool]]:
-        """The tools that may have this name of their own, each with what the host has put before it."""
-        found = ((_before(tool.name, own, server), tool) for tool in self.tools)
-        return [(host, tool) for host, tool in found if host is not None]
+        """Return the tools with this name of their own, each with the host's prefix."""
+        prefixed = ((_before(tool.name, own, server), tool) for tool in self.tools)
+        return [(host, tool) for host, tool in prefixed if host is not None]
 
     def named(self, asked: str) -> Tool | None:
-        """The tool that a person calls `SERVER.TOOL`, split at the first dot, or by its bare or full name."""
+        """Return the tool for a person's `SERVER.TOOL`, bare name, or full name."""
         server, dot, own = asked.partition(".")
         joined = f"{server}{_JOINED}{own}" if dot else asked
         wanted = [joined, _clean(joined), asked]
@@ -54,17 +54,17 @@ class Toolbox:
         return None
 
     def _by_own_name(self, own: str, server: str) -> Tool | None:
-        found = self._own(own, server) or self._own(_clean(own), server)
-        if not server or not found:
-            return found[0][1] if found else None
-        host, tool = min(found, key=lambda each: _strangeness(each[0], server))
+        candidates = self._own(own, server) or self._own(_clean(own), server)
+        if not server or not candidates:
+            return candidates[0][1] if candidates else None
+        host, tool = min(candidates, key=lambda each: _strangeness(each[0], server))
         if _strangeness(host, server) < _ANOTHER:
             return tool
-        hosts = {"_".join(_words(host)): tool for host, tool in reversed(found)}
+        hosts = {"_".join(_words(host)): tool for host, tool in reversed(candidates)}
         return next((hosts[close] for close in difflib.get_close_matches(_clean(server), list(hosts), n=1)), None)
 
     def close_to(self, asked: str) -> list[str]:
-        """Names that a person may have meant, as they are offered."""
+        """Return similar names of offered tools."""
         names = {tool.name.replace("__", ".", 1): tool.name for tool in self.tools}
         own = asked.rpartition(".")[2]
         ends = [name for name in names.values() if own_name(name) == own]
@@ -77,7 +77,7 @@ class Toolbox:
 
 
 def _before(name: str, own: str, server: str) -> str | None:
-    """What a host has put before a tool's own name, None if this is no name of such a tool.
+    """Return the host's prefix before a tool's own name. None if the own name differs.
 
     It ends with a sign: inside a word no name begins. Where two lines tell where the server's name ends, the own one begins behind them,
     and nowhere else but behind the server that is known.
@@ -90,7 +90,7 @@ def _before(name: str, own: str, server: str) -> str | None:
 
 
 def _strangeness(host: str, server: str) -> int:
-    """How far what a host has put before a name is from naming this server: 0 where it does, 1 where among other words."""
+    """Grade a prefix: 0 if it names the server, 1 if it contains the server's name, else 2."""
     words, wanted = _words(host), _words(server)
     if words == wanted:
         return 0
@@ -99,13 +99,13 @@ def _strangeness(host: str, server: str) -> int:
 
 
 def _words(name: str) -> list[str]:
-    """The words of a server's name, without what other hosts put before it."""
+    """Split a server's name into words, without another host's prefix."""
     words = [word.casefold() for word in re.split(r"[\W_]+", name) if word]
     return words[1:] if words[:1] == [_HOSTS_OWN.strip("_")] and len(words) > 1 else words
 
 
 def own_name(name: str) -> str:
-    """What stands behind the server in a tool's name, as far as one can tell."""
+    """Return the part of a tool's name after the server's."""
     bare = name.removeprefix(_HOSTS_OWN)
     return bare.partition("__")[2] or bare
 
@@ -117,7 +117,7 @@ def server_name(name: str) -> str:
 
 
 def parameter(tool: Tool, *names: str) -> str:
-    """The tool's parameter for a value: one of these names, else its first required one, else the first name."""
+    """Choose the tool's parameter for a value: a given name, else the first required parameter, else the first name."""
     for name in names:
         if name in tool.types:
             return name

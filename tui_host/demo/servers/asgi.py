@@ -21,6 +21,6 @@ class _WithoutSignals(uvicorn.Server):
 
 
 async def serve_asgi(application: Starlette, listening: socket.socket) -> None:
-    """Serves on a listening socket until it is cancelled; open streams end with it."""
+    """Serve on a listening socket until cancelled; open streams end then."""
     config = uvicorn.Config(application, log_level="critical", access_log=False, ws="none", loop="asyncio", http="h11")
     await _WithoutSignals(config).serve(sockets=[listening])

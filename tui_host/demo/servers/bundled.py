@@ -1,4 +1,4 @@
-"""What a bundled server offers, as values that know nothing of the SDK."""
+"""The content of a bundled server, independent of the SDK."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tui_host.errors import JSON
 
 
 class ToolFailed(Exception):  # noqa: N818 - it is told to the model as a result, not raised to a person
-    """The tool could not do what was asked; the text goes back to the model as a result with `isError`."""
+    """The tool failed; the text goes back to the model as a result with `isError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledTool:
-    """One tool. All of them only read, and give the same answer again: the annotations say so.
+    """A tool, read-only and idempotent as its annotations say.
 
     Attributes:
         properties: JSON Schema of each parameter; all are required, no others are taken.
@@ -39,14 +39,14 @@ class BundledTool:
     answer: Callable[[Mapping[str, object]], Answer]
 
     def call(self, arguments: Mapping[str, object]) -> Answer:
-        """The answer to arguments as they came. Raises `ToolFailed` if they are wrong, or if it cannot be done."""
+        """Answer raw arguments. Raises `ToolFailed`."""
         _check_names(arguments, self.properties)
         return self.answer(arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledResource:
-    """One resource, read whole: a text, or bytes."""
+    """A resource, read whole: a text, or bytes."""
 
     uri: str
     name: str
@@ -58,7 +58,7 @@ class BundledResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledPrompt:
-    """One prompt with one required argument.
+    """A prompt with a required argument.
 
     Attributes:
         argument: Name and description of the argument.
@@ -74,7 +74,7 @@ class BundledPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledServer:
-    """A whole server, as it presents itself."""
+    """A server's name and content."""
 
     name: str
     title: str
@@ -85,7 +85,7 @@ class BundledServer:
 
 
 def object_schema(properties: dict[str, JSON]) -> dict[str, object]:
-    """The JSON Schema of an object with exactly these properties, each required."""
+    """Return the JSON Schema of an object with exactly these properties, all required."""
     return {
         "type": "object",
         "properties": properties,
@@ -105,7 +105,7 @@ def _check_names(arguments: Mapping[str, object], properties: Mapping[str, JSON]
 
 
 def text_argument(arguments: Mapping[str, object], name: str) -> str:
-    """A text that is not blank. Raises `ToolFailed`."""
+    """Return a non-blank text argument. Raises `ToolFailed`."""
     value = arguments[name]
     if not isinstance(value, str) or not value.strip():
         raise ToolFailed(f"{name!r} must be a text that is not empty, got {value!r:.80}")

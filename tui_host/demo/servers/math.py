@@ -1,4 +1,4 @@
-"""The bundled server `math`: the four operations on two numbers, one call each."""
+"""The bundled server `math`: the four operations on two numbers."""
 
 from __future__ import annotations
 

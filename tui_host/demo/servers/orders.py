@@ -1,4 +1,4 @@
-"""The bundled server `orders`: a handful of orders that never change."""
+"""The bundled server `orders`: a handful of constant orders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Order:
     expected: str
 
     def line(self) -> str:
-        """The order in one line."""
+        """Write the order in a line."""
         items = ", ".join(f"{count} × {item}" for item, count in self.items)
         return (
             f"Order {self.number} ({self.customer}): {items}; {self.total_cents / 100:.2f} EUR; "

@@ -1,8 +1,9 @@
-"""A bundled server as a server of the SDK; imports the SDK at its top, so it is imported late."""
+"""Serves a bundled server with the MCP SDK. Imported late, with the SDK."""
 
 from __future__ import annotations
 
 import base64
+from typing import TypeAlias
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -11,11 +12,12 @@ from mcp.shared.exceptions import MCPError
 
 from tui_host.demo.servers.bundled import BundledResource, BundledServer, BundledTool, ToolFailed, object_schema
 
+_Context: TypeAlias = ServerRequestContext[dict[str, object]]
 _READS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
 def sdk_server(bundled: BundledServer, version: str) -> Server[dict[str, object]]:
-    """The SDK's server for `bundled`, with a handler for each thing it offers and for nothing else."""
+    """Return an SDK server for `bundled`, with handlers for the offered things alone."""
     handlers = _Handlers(bundled)
     has_resources, has_prompts = bool(bundled.resources), bool(bundled.prompts)
     # The low-level class: the schemas are ours to the letter, and a start without pydantic models for each tool is quicker.
@@ -35,20 +37,16 @@ def sdk_server(bundled: BundledServer, version: str) -> Server[dict[str, object]
 
 
 class _Handlers:
-    """Answers the SDK's requests from one bundled server."""
+    """Answers the SDK's requests from a bundled server."""
 
     def __init__(self, bundled: BundledServer) -> None:
         self._bundled = bundled
 
-    async def list_tools(
-        self, context: ServerRequestContext[dict[str, object]], params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    async def list_tools(self, context: _Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         del context, params
         return types.ListToolsResult(tools=[_as_tool(tool) for tool in self._bundled.tools])
 
-    async def call_tool(
-        self, context: ServerRequestContext[dict[str, object]], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    async def call_tool(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         del context
         tool = next((tool for tool in self._bundled.tools if tool.name == params.name), None)
         if tool is None:
@@ -63,7 +61,7 @@ class _Handlers:
         )
 
     async def list_resources(
-        self, context: ServerRequestContext[dict[str, object]], params: types.PaginatedRequestParams | None
+        self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         del context, params
         return types.ListResourcesResult(
@@ -80,14 +78,14 @@ class _Handlers:
         )
 
     async def list_templates(
-        self, context: ServerRequestContext[dict[str, object]], params: types.PaginatedRequestParams | None
+        self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """None: but who offers resources is asked for templates too."""
         del context, params
         return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def read_resource(
-        self, context: ServerRequestContext[dict[str, object]], params: types.ReadResourceRequestParams
+        self, context: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         del context
         for resource in self._bundled.resources:
@@ -96,7 +94,7 @@ class _Handlers:
         raise MCPError(code=types.INVALID_PARAMS, message=f"unknown resource {params.uri!s:.200}")
 
     async def list_prompts(
-        self, context: ServerRequestContext[dict[str, object]], params: types.PaginatedRequestParams | None
+        self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         del context, params
         return types.ListPromptsResult(
@@ -113,9 +111,7 @@ class _Handlers:
             ]
         )
 
-    async def get_prompt(
-        self, context: ServerRequestContext[dict[str, object]], params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
+    async def get_prompt(self, context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         del context
         prompt = next((prompt for prompt in self._bundled.prompts if prompt.name == params.name), None)
         if prompt is None:

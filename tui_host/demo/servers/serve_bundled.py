@@ -21,7 +21,7 @@ _VERSION = "1.0.0"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serves until standard input ends (stdio), or until SIGTERM, SIGINT or the lifeline ends it (HTTP).
+    """Serve until standard input ends (stdio), or until SIGTERM, SIGINT or the lifeline (HTTP).
 
     Standard output carries the protocol alone; over HTTP its one line is `{"url": …}`, once it listens.
 

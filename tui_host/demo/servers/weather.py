@@ -1,4 +1,4 @@
-"""The bundled server `weather`: observations of some cities that never change, labelled as such."""
+"""The bundled server `weather`: constant observations of some cities, labelled as canned."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from tui_host.demo.servers.bundled import (
     Answer,
@@ -54,28 +55,7 @@ _ALERTS = {
     "dense fog on the roads": "道路大雾预警",
 }
 
-# name | Chinese | aliases | °C | sky | humidity % | wind km/h | alert
-_TABLE = """
-Beijing|北京|peking,北京市|8|clear|31|22|strong wind until the evening
-Berlin|柏林||11|overcast|68|17|
-Cairo|开罗||29|clear|24|13|extreme heat in the afternoon
-Chengdu|成都|成都市|17|fog|81|6|dense fog on the roads
-Hong Kong|香港|hongkong,hk|26|thunderstorms|88|24|a typhoon passes in the night
-London|伦敦||13|light rain|79|20|
-Mumbai|孟买|bombay|31|partly cloudy|70|15|
-Nairobi|内罗毕||22|partly cloudy|55|12|
-New York|纽约|nyc,new york city|16|windy|49|35|strong wind until the evening
-Paris|巴黎||17|light rain|72|14|
-Reykjavik|雷克雅未克|reykjavík|1|snow|84|30|icy roads in the morning
-San Francisco|旧金山|sf,三藩市|15|fog|77|19|
-São Paulo|圣保罗|sao paulo|24|heavy rain|83|11|flooding possible near the river
-Shanghai|上海|上海市|19|overcast|66|16|
-Shenzhen|深圳|深圳市|25|partly cloudy|74|10|
-Singapore|新加坡||30|thunderstorms|86|9|
-Sydney|悉尼||23|clear|52|21|
-Taipei|台北|台北市|22|light rain|80|12|
-Tokyo|东京|東京,東京都|21|partly cloudy|58|11|
-"""
+_TABLE = Path(__file__).with_name("cities.csv")
 
 
 def _city(line: str) -> _City:
@@ -92,17 +72,17 @@ def _city(line: str) -> _City:
     )
 
 
-_CITIES = tuple(_city(line) for line in _TABLE.strip().splitlines())
+_CITIES = tuple(_city(line) for line in _TABLE.read_text(encoding="utf-8").splitlines()[1:])
 _BY_NAME = {name.casefold(): city for city in _CITIES for name in (city.name, city.chinese, *city.aliases)}
 
 
 def _find(arguments: Mapping[str, object]) -> tuple[_City, bool]:
-    """The city, and whether it was named in Chinese."""
+    """Return the city, and whether its name was Chinese."""
     asked = text_argument(arguments, "city")
     city = _BY_NAME.get(asked.casefold())
     if city is None:
-        known = ", ".join(f"{city.name} ({city.chinese})" for city in _CITIES)
-        raise ToolFailed(f"no observations for {asked[:80]!r}. Known cities: {known}")
+        known_cities = ", ".join(f"{city.name} ({city.chinese})" for city in _CITIES)
+        raise ToolFailed(f"no observations for {asked[:80]!r}. Known cities: {known_cities}")
     return city, not asked.isascii() and asked != city.name
 
 
@@ -120,7 +100,8 @@ def _stripes() -> bytes:
     degrees = sorted(city.celsius for city in _CITIES)
     coldest, span = degrees[0], max(1, degrees[-1] - degrees[0])
     row = b"".join(
-        bytes((255 * (each - coldest) // span, 64, 255 - 255 * (each - coldest) // span)) * _WIDE for each in degrees
+        bytes((255 * (celsius - coldest) // span, 64, 255 - 255 * (celsius - coldest) // span)) * _WIDE
+        for celsius in degrees
     )
     head = struct.pack(">IIBBBBB", _WIDE * len(degrees), _HIGH, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress((b"\0" + row) * _HIGH)), (b"IEND", b""))

@@ -1,6 +1,6 @@
 """What a tool protocol of plain text put into a tapped host's request: which bytes, and what for.
 
-The forms are those that hosts were seen to send, ours among them. Source: tool-protocols.md, sections 2 to 6.
+The forms are those that hosts were seen to send, ours among them.
 """
 
 from __future__ import annotations

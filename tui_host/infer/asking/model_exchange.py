@@ -7,9 +7,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from tui_host.capture.content_codings import CodingError, decoder
-from tui_host.capture.http.exchange_end import CUT, kept_in_words, read_ending
-from tui_host.capture.record import MISSING, NOT_KNOWN, Head, Record
-from tui_host.infer.asking.cut_answers import MARK, Gaps
+from tui_host.capture.http.exchange_end import kept_in_words, read_ending
+from tui_host.capture.record import MISSING, Head, Record
 from tui_host.infer.asking.host_names import agent_of, host_asking, is_host, model_asked
 from tui_host.infer.asking.offered_names import Offers
 from tui_host.infer.asking.request_messages import Heard
@@ -52,7 +51,6 @@ class Asking:
         status: The response's, 0 before it came, and where it is not known.
         has_answer: Its head came.
         is_missing: What was captured does not have the answer.
-        is_cut: Whoever wrote it down left some of the answer out, though its end may be there.
         lacks: How much of the answer that came was kept, in words; empty for all.
         fold: The answer so far.
         end_ns: When the last of it came.
@@ -68,7 +66,7 @@ class Asking:
         self.peer = record.draft.peer
         self.status = 0
         self.has_answer = False
-        self.is_missing = self.is_cut = False
+        self.is_missing = False
         self.lacks = ""
         self.is_over = False
         request = hearing.read(dialect, body)
@@ -79,7 +77,7 @@ class Asking:
         self.host = host_asking(head.headers, system, opening)
         self.agent = agent_of(head.headers)
         self.model = model_asked(head.url or "", request.around)
-        self.fold = self._begun()
+        self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
         self._is_guessed = (head.method is None or not body) and not (self.model or system or request.offered)
         taught = "\n".join(each.text for each in self.messages if each.role == "model") if self._is_guessed else system
         self.protocol = protocol_of(taught, self.messages)
@@ -87,8 +85,6 @@ class Asking:
         self._dialect = dialect
         self._reader: Reader = reader_of(self.protocol, system, self.host)
         self._decoder: Decoder = dialect.decoder("")
-        self._gaps: Gaps | None = None
-        self._pieces: list[bytes] | None = None
         self._coding = decoder(None)
         self._refusal: ResponseWords | None = None
         self._broken = ""
@@ -108,7 +104,6 @@ class Asking:
                 head = draft.head or Head()
                 self.status, self.has_answer = head.status or 0, True
                 self._decoder = self._dialect.decoder(head.value("content-type"))
-                self._pieces = [] if head.value(NOT_KNOWN) else None  # no one but who writes files cuts within them
                 if self.status >= 300:
                     self._refusal = ResponseWords(dialect=self._dialect.name, status=self.status, headers=head.headers)
             case "chunk":
@@ -118,9 +113,6 @@ class Asking:
                 ending = read_ending(draft.data)
                 self.is_missing, self.lacks = ending.reason == MISSING, kept_in_words(ending)
                 self._broken = ending.error or ("" if ending.reason in {"complete", MISSING} else ending.reason)
-                self.is_cut = ending.error == CUT
-                if self.is_cut and self._pieces is not None:
-                    self._read_as_cut(self._pieces)
                 self._take(self._decoder.finish())
                 for event in self._reader.finish():
                     self.fold.add(event)
@@ -134,7 +126,7 @@ class Asking:
         try:
             if not self._is_begun:
                 self._coding, self._is_begun = decoder(encoding), True
-            plain = self._coding.feed(data)
+            plain = self._coding.feed(data) if encoding is not None else data  # kept decoded from here on
         except CodingError:
             self._size = MOST + 1
             return
@@ -145,8 +137,6 @@ class Asking:
             return
         self._ends.append(self._size)
         self._times.append(at_ns)
-        if self._pieces is not None:
-            self._pieces.append(plain)
         self._take(self._decoder.feed(plain))
 
     def _learn(self, plain: bytes) -> None:
@@ -160,26 +150,14 @@ class Asking:
         self._reader = reader_of(self.protocol, "", self.host)
 
     def _take(self, events: Sequence[ModelEvent]) -> None:
-        for event in events if self._gaps is None else self._gaps.mark(events):
+        for event in events:
             for read in self._reader.feed(event):
                 self.fold.add(read)
-
-    def _begun(self) -> Fold:
-        return Fold(provider=self.peer, model=self.model, call_id=str)
-
-    def _read_as_cut(self, pieces: Sequence[bytes]) -> None:
-        """Read once more what came, as it turned out at its end that whoever wrote the file cut it: what is left of each event, with marks."""
-        self.fold = self._begun()
-        system = "\n\n".join(piece.text for piece in self.system_pieces)
-        self._reader = reader_of(self.protocol, system, self.host)
-        self._decoder, self._gaps = self._dialect.decoder(""), Gaps()
-        for piece in pieces:
-            self._take(self._decoder.feed(piece))
 
     def _forget(self) -> None:
         """Let go of what only an answer that grows needs: a story holds many that do not."""
         self.calls()  # which are kept with their times
-        self._ends, self._times, self._pieces = [], [], None
+        self._ends, self._times = [], []
 
     @property
     def is_unheard(self) -> bool:
@@ -262,6 +240,8 @@ class Asking:
         if told:
             named = [(each.call.name, canonical_text(each.call.arguments)) for each in asked]
             return named == [(piece.name, canonical_text(piece.text)) for piece in told]
+        if ids and all(identity in message.text for identity in ids):
+            return True  # agents write their history anew, with the calls as words
         written = _bare(message.text)
         calls = [_bare(each.call.written) for each in asked]
         if calls:
@@ -271,7 +251,7 @@ class Asking:
     def is_worded_as(self, message: Heard) -> bool:
         """Whether what a message says beside calls is what this answer does, or how it begins; a host may leave it out."""
         answered = self.fold.text or self.fold.thinking
-        written, own = _bare(message.text), _bare(answered.partition(MARK)[0] if self.is_cut else answered)
+        written, own = _bare(message.text), _bare(answered)
         for each in self.fold.calls if written else ():  # where they stand in the text
             written = written.replace(_bare(each.call.written), "")
         return not written or (bool(own) and (own[:_ALIKE] in written or written[:_ALIKE] in own))

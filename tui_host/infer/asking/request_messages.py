@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 from tui_host.infer.call_values import canonical_text
 from tui_host.llm.outline import Outline, Part

@@ -15,6 +15,8 @@ from tui_host.llm.outline import Outline, common_prefix
 
 _LISTS = ("messages", "input", "contents")
 """The members that hold a conversation, in all dialects."""
+_RESULT = ("Tool execution result:", "Error executing tool:", "Observation:")
+"""How results begin that hosts tell in words, in a message of the system's."""
 _LEVELS = 2
 """The body's members, and the elements of these lists."""
 _CONVERSATIONS = 4
@@ -109,7 +111,7 @@ class Hearing:
         return self._request([_Known(0, before, there.offered), *said, last_ones], around)
 
     def _request(self, pieces: Sequence[_Known], around: bytes) -> Request:
-        messages = [message for known in pieces for message in known.messages]
+        messages = list(_with_results([message for known in pieces for message in known.messages]))
         system = [piece for message in messages if message.role == "host" for piece in message.pieces]
         talk = [message for message in messages if message.role != "host" and message.pieces]
         offered = tuple(name for known in pieces for name in known.offered)
@@ -160,6 +162,15 @@ def _told(outline: Outline) -> tuple[tuple[Heard, ...], tuple[str, ...]]:
     )
     offered = tuple(part.name for part in outline.walk() if part.kind == "tool")
     return tuple(message_of(outline, part) for part in parts), offered
+
+
+def _with_results(messages: Sequence[Heard]) -> Iterator[Heard]:
+    """The messages, those of the system behind an answer as the user's where they tell a result: some hosts send these so."""
+    is_answered = False
+    for message in messages:
+        is_answered |= message.role == "model"
+        is_result = message.role == "host" and is_answered and message.text.lstrip().startswith(_RESULT)
+        yield replace(message, role="user") if is_result else message
 
 
 def _start_of(message: Heard) -> int:

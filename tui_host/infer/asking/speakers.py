@@ -83,35 +83,16 @@ def hosts_asking(spoken: Collection[Speaking], own: Own) -> Mapping[Speaking, st
     return {each: each.host if is_host(each.host) else _only(known.get(each.agent, {each.host})) for each in spoken}
 
 
-def own_hosts(
-    spoken: Collection[Speaking],
-    clients: Iterable[str],
-    carried: Iterable[tuple[Agent, str]],
-    offered: Iterable[tuple[Agent, str]],
-) -> Own:
-    """The hosts of agents that do not say to their models who they are, of those that are known before servers alone.
+def own_hosts(spoken: Collection[Speaking], clients: Iterable[str]) -> Own:
+    """Return the host of the agents that do not name themselves, where one host alone is named, by the clients of its servers.
 
-    One is its host's whose client carried a call that it asked for. Before any call one that offers the tools of a host's server may be
-    that host, but not if it would have said so: another program has the same server then.
-
-    Args:
-        spoken: What was asked of models.
-        clients: What the clients of servers call themselves.
-        carried: Agents, each with what the client calls itself that carried a call of its.
-        offered: Agents, each with what a client calls itself of a server whose tools it offers.
+    Only hosts that never name themselves to their models count: of others an agent without a name is another program.
     """
     beside = {host for host in map(host_named, clients) if is_host(host) and not asks_no_model(host)}
-    beside -= {each.host for each in spoken}
-    unnamed = {each.agent for each in spoken} - {each.agent for each in spoken if is_host(each.host)}
-    if not (beside and unnamed):
+    host = _only(beside)
+    if not is_known_by_clients_alone(host) or any(is_host(each.host) for each in spoken):
         return {}
-    shown, likely = dict[Agent, set[str]](), dict[Agent, set[str]]()
-    for found, pairs in ((shown, carried), (likely, offered)):
-        for agent, client in pairs:
-            if agent in unnamed and (host := host_named(client)) in beside:
-                found.setdefault(agent, set()).add(host)
-    likely = {agent: set(filter(is_known_by_clients_alone, hosts)) for agent, hosts in likely.items()}
-    return {agent: host for agent, hosts in {**likely, **shown}.items() if (host := _only(hosts))}
+    return {each.agent: host for each in spoken}
 
 
 def _only(hosts: Collection[str]) -> str:

@@ -1,6 +1,6 @@
 """Which tool protocol of plain text a tapped host speaks, and where in its messages it tells results.
 
-The forms are those that hosts were seen to send, ours among them. Source: tool-protocols.md, sections 2 to 6.
+The forms are those that hosts were seen to send, ours among them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from functools import partial
 from itertools import chain, pairwise
 
 from tui_host.capture.json.narrowing import said
-from tui_host.capture.json.spans import read_json, spans
+from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.spans import spans
 from tui_host.infer.asking.host_names import OWN
 from tui_host.infer.asking.marked import Form
 from tui_host.infer.asking.request_messages import Heard, Piece

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from typing import TypeAlias
 
-from tui_host.infer.call_values import Asked, Line, Says, Sent, Told
+from tui_host.infer.call_values import Asked, FrameKey, Line, Says, Sent, Told
 from tui_host.infer.same_result import END, HINT, OTHER, denies, fails, gives_up, refuses, tells
 from tui_host.infer.tool_aliases import names_server
 
@@ -144,6 +145,11 @@ class Candidate:
         """Whether the model was told that a person denied it: so it was not sent."""
         return self.told is not None and denies(self.told.text)
 
+    def may_be_told_otherwise(self, frame: Sent) -> bool:
+        """Whether a host may tell something else than what a frame brought in time: and not that it did not send it."""
+        is_other = self.told is None or refuses(self.told.text) or gives_up(self.told.text)
+        return not is_other and not self.is_given_up(frame)
+
     def is_sure_of(self, frame: Sent) -> bool:
         """Whether that what is told is what a frame brought is no chance: its server is named, or the text is long."""
         return self.is_told_much or names_server(self.asked.name, frame.server, frame.tool)
@@ -152,6 +158,10 @@ class Candidate:
     def is_told_much(self) -> bool:
         """Whether what is told is so long that the same elsewhere is no chance."""
         return self.told is not None and len(self.told.text) >= _TELLING
+
+
+Possible: TypeAlias = dict[FrameKey, list[Candidate]]
+"""The calls that each frame may carry, by the frame's key."""
 
 
 class _Ended(Enum):

@@ -8,23 +8,20 @@ along leaves none. The order in which calls were sent tells only of a host that 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from tui_host.infer.call_values import FrameKey, Line, Sent
-from tui_host.infer.matching.again import carried
-from tui_host.infer.matching.candidates import Candidate, with_twins
-from tui_host.infer.matching.clients import Clients
-from tui_host.infer.matching.courses import Courses, crossing
-from tui_host.infer.matching.edited import with_edited
-from tui_host.infer.matching.elsewhere import without_elsewhere
-from tui_host.infer.matching.field import Field
-from tui_host.infer.matching.groups import Group, groups
-from tui_host.infer.matching.places import placed
-from tui_host.infer.matching.rivals import Possible
-from tui_host.infer.matching.send_order import Orders
-from tui_host.infer.matching.taken import belated, without_taken
+from tui_host.infer.call_values import Carried, FrameKey, Line, Sent
+from tui_host.infer.matching.candidates import Candidate, Possible, with_twins
+from tui_host.infer.matching.competition import Competition, Doubts, competing
+from tui_host.infer.matching.possible_pairs import PossiblePairs
+from tui_host.infer.matching.result_places import placed
+from tui_host.infer.matching.retries import Tries, carried
+from tui_host.infer.matching.send_order import Orders, crossing
+from tui_host.infer.matching.shared_servers import Connection, SharedServers
+from tui_host.infer.same_result import BEGINNING, OTHER
 from tui_host.infer.tool_aliases import meant, tools_named
 
 
@@ -36,101 +33,170 @@ class Matched:
         frames: The frames of each call that has any, by the call's key; several where it was sent again because no answer came.
         told: Calls whose result does not stand where it would by the order alone: the call in whose place it stands, None if
             that is doubtful.
+        told_otherwise: Calls of which the model is told something else than what their frames brought.
         doubtful: The frames that one of these calls may have carried, where nothing tells which.
     """
 
     frames: Mapping[str, tuple[Sent, ...]]
     told: Mapping[str, str | None]
+    told_otherwise: AbstractSet[str]
     doubtful: Mapping[FrameKey, Sequence[str]]
 
 
-def match(candidates: Sequence[Candidate], frames: Sequence[Sent], clients: Clients) -> Matched:
-    """The frames of each call.
+def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: Sequence[Connection]) -> Matched:
+    """Find the frames of each call.
 
     Args:
         candidates: The calls.
         frames: The frames.
-        clients: Who sent these, as far as that is known.
+        connections: All connections to servers.
     """
     candidates = with_twins(candidates)
-    joined = _by_id(candidates, frames)
-    used = {frame.key for sent in joined.values() for frame in sent}
+    named = _by_id(candidates, frames)
+    used = {frame.key for sent in named.values() for frame in sent}
     # where some frames name their calls, others name calls that nobody saw asked for
-    naming = {frame.line for sent in joined.values() for frame in sent}
+    naming = {frame.line for sent in named.values() for frame in sent}
     left = [frame for frame in frames if frame.key not in used and not (frame.ids and frame.line in naming)]
-    waiting = [each for each in candidates if each.asked.key not in joined]
-    field = Field.on_one_clock(waiting, left)
-    possible = field.possible()
-    asking = set[frozenset[Line] | None]({each.connections for each in waiting})
-    unasked = {
-        (frame.server, frame.tool)
-        for frame in field.frames
-        if not possible[frame.key] and any(lines is None or frame.line in lines for lines in asking)
-    }
-    on_clock = {frame.key: frame for frame in field.frames}
-    with_edited(possible, field.refused, waiting, on_clock)
-    without_taken(possible, waiting, on_clock)
-    sure = possible
-    if clients.are_several:
-        clients.learn(candidates, joined)
-        first, _ = _competed(clients.known(possible, on_clock), field.frames, unasked, candidates, joined)
-        clients.learn(candidates, first)
-        possible = clients.without_others(possible, on_clock)
-        sure = clients.known(possible, on_clock)
-    named = joined
-    joined, as_asked = _competed(sure, field.frames, unasked, candidates, named)
-    kept = without_elsewhere(sure, candidates, joined, on_clock)
-    if kept != sure:  # what is certain is so whether conversations keep to their connections or not
-        held, _ = _competed(kept, field.frames, unasked, candidates, named)
-        joined = {key: sent for key, sent in joined.items() if held.get(key) == sent}
-    for key in {*belated(waiting, joined), *crossing(candidates, joined)}:
-        del joined[key]
+    waiting = [each for each in candidates if each.asked.key not in named]
+    pairs = PossiblePairs.on_one_clock(waiting, left)
+    possible = pairs.possible()
+    on_clock = {frame.key: frame for frame in pairs.frames}
+    _leave_out_edited(possible, pairs.refused, waiting, on_clock)
+    unasked = _unasked(waiting, pairs.frames, possible)
+    shared = SharedServers(connections, on_clock, (frame for sent in named.values() for frame in sent))
+    shared.learn(candidates, named)
+    joined, _ = _competed(shared.certain(possible), pairs, unasked, candidates, named)
+    shared.learn(candidates, joined)
+    joined, as_asked = _competed(shared.certain(possible), pairs, unasked, candidates, named)
+    for call in crossing(candidates, joined):
+        del joined[call]
     told, refuted = placed(candidates, joined, as_asked)
+    joined = {key: sent for key, sent in joined.items() if key not in refuted}
+    otherwise = _told_otherwise(pairs, possible, joined, shared, waiting)
+    told |= {call.asked.key: None for call, _ in otherwise if call.places is not None}
+    joined |= {call.asked.key: each.frames for call, each in otherwise}
     as_sent = {frame.key: frame for frame in frames}
-    found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items() if key not in refuted}
+    found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items()}
     carrying = {frame.key for sent in found.values() for frame in sent}
-    open_ones = {
-        key: [*calls, *(() if calls else _told_otherwise(field.refused[key]))]
+    rivals = {
+        key: [each.asked.key for each in _rivals(calls, pairs.refused[key]) if each.asked.key not in found]
         for key, calls in possible.items()
         if key not in carrying
     }
-    rivals = {
-        key: [each.asked.key for each in calls if each.asked.key not in found] for key, calls in open_ones.items()
+    return Matched(
+        frames=found,
+        told=told,
+        told_otherwise={call.asked.key for call, _ in otherwise},
+        doubtful={key: calls for key, calls in rivals.items() if calls},
+    )
+
+
+def _unasked(candidates: Iterable[Candidate], frames: Iterable[Sent], calls: Possible) -> set[tuple[str, str]]:
+    """Server and name of the tools of which a frame carries no call of any host whose model was seen."""
+    asking = set[frozenset[Line] | None](each.connections for each in candidates)
+    return {
+        (frame.server, frame.tool)
+        for frame in frames
+        if not calls[frame.key] and any(lines is None or frame.line in lines for lines in asking)
     }
-    return Matched(frames=found, told=told, doubtful={key: calls for key, calls in rivals.items() if calls})
 
 
-def _told_otherwise(calls: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Those of which a host may tell something else than what came, in words of its own: by all else they carry a frame."""
-    return (call for call in calls if not call.was_denied)
+def _rivals(calls: list[Candidate], refused: Iterable[Candidate]) -> list[Candidate]:
+    """The calls that a frame may carry; where there are none, those of which a host may tell something else than what came."""
+    return calls or [call for call in refused if not call.was_denied]
+
+
+def _told_otherwise(
+    pairs: PossiblePairs,
+    possible: Possible,
+    joined: Mapping[str, Sequence[Sent]],
+    shared: SharedServers,
+    waiting: Sequence[Candidate],
+) -> list[tuple[Candidate, Carried]]:
+    """The calls of which a host tells something else than what came: where one call and one frame are left for each other.
+
+    Not where another host may have sent the frame, or the host may have kept what came to the same call before.
+    """
+    all_calls = {key: _rivals(calls, pairs.refused[key]) for key, calls in possible.items()}
+    unasked = _unasked(waiting, pairs.frames, all_calls)
+    carrying = {frame.key for sent in joined.values() for frame in sent}
+    left = {
+        frame.key: [call for call in (*possible[frame.key], *pairs.refused[frame.key]) if call.asked.key not in joined]
+        for frame in pairs.frames
+        if frame.key not in carrying
+    }
+    frames = list(carried(left, [frame for frame in pairs.frames if frame.key in left], left))
+    often = Counter(call.asked.key for each in frames for call in left[each.key])
+    return [
+        (call, each)
+        for each in frames
+        for call in left[each.key]
+        if len(left[each.key]) == often[call.asked.key] == 1
+        and call in pairs.refused[each.key]
+        and call.may_be_told_otherwise(each.last)
+        and (each.last.server, each.last.tool) not in unasked
+        and each.last.capture in pairs.timed
+        and shared.is_own(call, each.last)
+        and not pairs.is_repeated(call)
+    ]
+
+
+def _leave_out_edited(
+    possible: Possible, refused: Possible, candidates: Iterable[Candidate], frames: Mapping[FrameKey, Sent]
+) -> None:
+    """Take calls from frames that brought what another call of their answer is told, whose own arguments were not sent.
+
+    A person may have changed these, so that they equal those of the first.
+    """
+    sent = {call.asked.key for calls in possible.values() for call in calls}
+    unsent: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    for each in candidates:
+        if each.told is not None and each.told.by_id and each.asked.key not in sent:
+            unsent[each.answer].append(each)
+    for key, frame in frames.items() if unsent else ():
+        edited = {
+            other.answer
+            for answer in {call.answer for call in (*possible[key], *refused[key])}
+            for other in unsent.get(answer, ())
+            if other not in refused[key]
+            and (frame.server, frame.tool) in other.tools
+            and (other.tells_itself(frame) or OTHER) >= BEGINNING
+        }
+        for calls in (possible, refused):
+            calls[key] = [call for call in calls[key] if call.answer not in edited or call.tells_itself(frame)]
 
 
 def _competed(
     possible: Possible,
-    frames: Sequence[Sent],
+    pairs: PossiblePairs,
     unasked: Container[tuple[str, str]],
     candidates: Sequence[Candidate],
     known: Mapping[str, tuple[Sent, ...]],
 ) -> tuple[dict[str, tuple[Sent, ...]], set[str]]:
     """What is certain of calls and frames that compete, with what is known; and the calls whose results stand as they were asked for."""
     joined = dict(known)
-    courses = Courses(frames, possible)
     sent = {call.asked.key for calls in possible.values() for call in calls}.union(known)
     unclear = {call.alike for call in candidates if _is_told_unsent(call) and call.asked.key not in sent}
-    competing = [
-        Group(members, calls, possible, courses, unasked, unclear)
-        for members, calls in groups(list(carried(possible, frames)), possible)
-    ]
-    for group in competing:
+    otherwise = {
+        frame.key
+        for frame in pairs.frames
+        if any(call.may_be_told_otherwise(frame) for call in pairs.refused[frame.key] if call.asked.key not in known)
+    }
+    sendable = {key: _rivals(calls, pairs.refused[key]) for key, calls in possible.items()}
+    whole = list(carried(possible, pairs.frames, sendable))
+    tries = Tries(whole, sendable)
+    doubts = Doubts(tries=tries, unasked=unasked, unclear=unclear, otherwise=otherwise, timed=pairs.timed)
+    groups = [Competition(members, calls, possible, doubts) for members, calls in competing(whole, possible)]
+    for group in groups:
         joined.update(group.joined())
     orders, size = Orders(candidates, joined), -1
     while size < len(joined):
         if size >= 0:
             orders.know(candidates, joined)  # which connections are of one host
         size = len(joined)
-        for group in filter(Group.is_open, competing):
+        for group in filter(Competition.is_open, groups):
             joined.update(group.joined(orders))
-    return joined, {key for group in competing for key in group.as_asked}
+    return joined, {key for group in groups for key in group.as_asked}
 
 
 def _is_told_unsent(call: Candidate) -> bool:

@@ -124,3 +124,24 @@ def _hosts(carrying: Iterable[tuple[object, Line]]) -> dict[Line, Line]:
         together = lines.union(*(whole[line] for line in lines if line in whole))
         whole.update(dict.fromkeys(together, together))
     return {line: min(lines) for line, lines in whole.items()}
+
+
+def crossing(candidates: Iterable[Candidate], joined: Mapping[str, Sequence[Sent]]) -> set[str]:
+    """Return the calls whose frames contradict the order of their conversations, on one connection: not both can be right.
+
+    A call contradicts another one if it was over when that was asked for, and its frame was sent later. What names its call is sure.
+    """
+    of_line: dict[Line, list[tuple[Sent, Candidate]]] = defaultdict(list)
+    for call in candidates:
+        for frame in joined.get(call.asked.key, ())[-1:]:
+            of_line[frame.line].append((frame, call))
+    crossed = set[str]()
+    for pairs in of_line.values():
+        newest: tuple[Sent, Candidate] | None = None
+        for frame, call in sorted(pairs, key=lambda pair: pair[0].key):
+            if newest is not None and call.until_ns is not None and call.until_ns < newest[1].asked.at_ns:
+                both = (newest, (frame, call))
+                crossed |= {each.asked.key for sent, each in both if each.asked.wire_id not in sent.ids}
+            if newest is None or call.asked.at_ns > newest[1].asked.at_ns:
+                newest = frame, call
+    return crossed

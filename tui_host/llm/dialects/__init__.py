@@ -1,1 +1,1 @@
-"""The dialects, one module each; `by_name` has them all. This one imports none: see `tests/architecture`."""
+"""The dialects, one folder each; `dialect_table` lists them."""

@@ -1,4 +1,4 @@
-"""What a dialect is: messages to the bytes of a request, the bytes of a response to events. Pure: no I/O, no clock."""
+"""The interface of a dialect: messages to the bytes of a request, bytes of a response to events. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tui_host.errors import ModelError
+from tui_host.capture.json.reading import read_json
+from tui_host.errors import JSON, ModelError
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.messages import Ask
 from tui_host.llm.outline import Outline
@@ -14,38 +16,55 @@ from tui_host.llm.request_writing import Growing
 from tui_host.llm.tool_names import NameRule
 from tui_host.settings.secrets import Secret
 
+
+def names_in(body: bytes) -> tuple[str, ...]:
+    """Return the names in a list of models, in the provider's order; nothing if the list is unreadable."""
+    try:
+        value = read_json(body)
+    except ValueError:
+        return ()
+    listed = value.get("data", value.get("models")) if isinstance(value, Mapping) else value
+    names = [_id_of(entry) for entry in listed] if isinstance(listed, list) else []
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _id_of(entry: JSON) -> str:
+    value = (entry.get("id") or entry.get("name")) if isinstance(entry, Mapping) else entry
+    return value if isinstance(value, str) else ""
+
+
 NEAR = 0.95
-"""The share of its window from which a prompt may have been cut: what goes are whole messages."""
+"""The share of the window from which a prompt may have been cut: servers drop whole messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """How much a server reads at most, where it may cut what is longer without a word.
+    """The tokens read by a server with silent cuts of longer prompts.
 
     Attributes:
-        tokens: Prompt and answer together.
-        remedy: What gives it more.
+        tokens: The size for prompt and answer together.
+        remedy: How to get a larger window.
     """
 
     tokens: int
     remedy: str
 
     def is_filled(self, tokens: int | None) -> bool:
-        """Whether a prompt of which the server has read so many tokens may have been longer; more shows a larger window."""
+        """Tell whether a prompt of this many tokens may have been cut; a larger number shows a larger window."""
         return tokens is not None and NEAR * self.tokens <= tokens <= self.tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireRequest:
-    """A request, ready but for its address and credential.
+    """A request without address and credential.
 
     Attributes:
-        path: What follows the provider's base URL, without a leading slash; may bring a query.
+        path: The path below the provider's base URL, without a leading slash, perhaps with a query.
         body: The exact bytes.
         headers: Names and values, without the credential.
-        growing: Where in the body the conversation stands.
-        window: Where the server may cut the prompt unsaid; None where it refuses what is too long.
-        unsent: The options that a person set and that are not in the body as they were set, each with the reason.
+        growing: The place of the conversation in the body.
+        window: The window of a server that cuts long prompts silently; None for servers that refuse them.
+        unsent: The options not sent as the person set them, each with the reason.
     """
 
     path: str
@@ -58,11 +77,11 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Whom a request goes to: what differs between services that speak one dialect.
+    """The addressee of a request: the differences between services with the same dialect.
 
     Attributes:
-        provider: The provider's name, for what belongs to one provider alone.
-        service: The preset whose service it is, empty for others.
+        provider: The provider's name.
+        service: The preset's name, empty for other services.
         api_version: As configured, empty for the dialect's own.
     """
 
@@ -72,19 +91,19 @@ class Target:
 
 
 class Decoder(Protocol):
-    """Reads one response. Byte offsets in the events count from the body's first byte, after content decoding."""
+    """Reads a response. Byte offsets in the events count from the body's first byte, after content decoding."""
 
     def feed(self, data: bytes) -> list[ModelEvent]:
-        """What these bytes add, wherever they were cut."""
+        """Return the events in these bytes, wherever they were cut."""
         ...
 
     def finish(self) -> list[ModelEvent]:
-        """What the end of the body adds; the last event of every response is a `Stopped`."""
+        """Return the events at the end of the body. The last event of every response is a `Stopped`."""
         ...
 
 
 class Dialect(Protocol):
-    """An HTTP API's wire format. One object for all providers: it keeps nothing between calls."""
+    """An HTTP API's wire format. A single stateless object serves all providers."""
 
     @property
     def name(self) -> str:
@@ -93,22 +112,22 @@ class Dialect(Protocol):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Path segments of which one stands between an address and a path: the first where the base URL ends with none."""
+        """The API's versions as path segments; the first is added to a base URL without a version."""
         ...
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """How the paths of its requests end: by these a request is known that was made by others, or long ago."""
+        """The ends of request paths, by which requests of other hosts are recognised."""
         ...
 
     @property
     def models_path(self) -> str:
-        """What follows the base URL to list models; may bring a query."""
+        """The path below the base URL for the list of models, perhaps with a query."""
         ...
 
     @property
     def name_rule(self) -> NameRule:
-        """What a tool may be called."""
+        """The rule for tool names."""
         ...
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
@@ -116,26 +135,34 @@ class Dialect(Protocol):
         ...
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """What every request carries: the credential, and the version where the vendor wants one."""
+        """Return the headers of every request: the credential, and the version where the vendor wants a version."""
         ...
 
     def decoder(self, content_type: str) -> Decoder:
-        """A reader for one response with status 2xx, streamed or whole; content types are not taken at their word."""
+        """Make a reader for a response with status 2xx, streamed or whole. The content type is only shown in errors."""
         ...
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says: the provider's own words, and our remedy."""
+        """Read a refusal: the provider's words, and a remedy of ours."""
         ...
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
-        """A request's body as a tree with byte spans; None if it is not JSON.
+        """Read a request's body as a tree with byte spans. None if the body is not JSON.
 
         Args:
             body: The exact bytes, ours or another host's.
-            names: What each tool's name stands for (server, tool), to say where things come from.
+            names: Server and tool of each tool name, for the origins of parts.
         """
         ...
 
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Whether a JSON object can be the body of a request, its address unknown."""
+        ...
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """What a JSON object is of an answer, its address unknown; None if it is nothing of one."""
+        ...
+
     def models(self, body: bytes) -> tuple[str, ...]:
-        """The names in a list of models; nothing where it cannot be read."""
+        """Return the names in a list of models; nothing if the list is unreadable."""
         ...

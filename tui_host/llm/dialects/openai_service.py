@@ -1,4 +1,4 @@
-"""What OpenAI's two dialects share: how a service is addressed and paid, and the form of an image."""
+"""Addresses, credentials and images, alike in OpenAI's two dialects."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ HEADERS = (("Content-Type", "application/json"), ("Accept", "application/json"))
 
 
 def path_of(path: str, target: Target) -> str:
-    """A path below the base URL; Azure wants its version in the query."""
+    """Return a path below the base URL; Azure wants its version in the query."""
     return f"{path}?api-version={target.api_version}" if target.service == AZURE and target.api_version else path
 
 
 def credential_headers(secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-    """A bearer token; Azure has a header of its own for its keys."""
+    """Return a bearer token, or the header for Azure's keys."""
     if secret is None:
         return ()
     if target.service == AZURE:
@@ -27,5 +27,5 @@ def credential_headers(secret: Secret | None, target: Target) -> tuple[tuple[str
 
 
 def image_url(image: Image) -> str:
-    """An image as a URL that holds it."""
+    """Write an image as a `data:` URL."""
     return f"data:{image.media_type};base64,{image.data}"

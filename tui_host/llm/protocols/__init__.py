@@ -1,1 +1,1 @@
-"""The tool protocols, one module each; `by_name` has them all. This one imports none: see `tests/architecture`."""
+"""The tool protocols, one module each; `protocol_table` lists them."""

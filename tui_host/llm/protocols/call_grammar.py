@@ -1,22 +1,117 @@
-"""What a tool protocol's grammar reads out of a block of text. Source: tool-protocols.md, section 1."""
+"""Grammars of calls in text: the ends of blocks, elements, arguments, and the results of reading."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.protocols.block_end import Ending
+
+_IN_STRING = re.compile(r'"|\\.', re.DOTALL)
+
+
+class Ending:
+    """Finds a block's closing tag, not counting tags inside JSON strings.
+
+    Args:
+        closing: The closing tag.
+        json_from: The text before the JSON value in the block; empty if the block begins with the value, None without a value.
+        json_to: What the JSON value ends before.
+    """
+
+    def __init__(self, closing: str, *, json_from: str | None = None, json_to: str = "") -> None:
+        self._closing = closing
+        self._before = _either(closing, json_from) if json_from else _either(closing)
+        self._outside = _either('"', json_to or closing)
+        self._plain = _either(closing)
+        self._longest = max(len(closing), len(json_from or ""), len(json_to))
+        self._state = "before" if json_from else "behind" if json_from is None else "outside"
+        self._tail = ""
+        self._done = 0  # characters before the tail
+
+    def feed(self, text: str) -> int:
+        """Return the end of the block in all text so far, including the closing tag; -1 if unknown."""
+        text = self._tail + text
+        position = 0
+        while True:
+            match self._state:
+                case "before":
+                    match = self._before.search(text, position)
+                case "outside":
+                    match = self._outside.search(text, position)
+                case "string":
+                    match = _IN_STRING.search(text, position)
+                case _:
+                    match = self._plain.search(text, position)
+            if match is None:
+                break
+            position = match.end()
+            if self._state != "string" and match[0] == self._closing:
+                return self._done + position
+            self._state = self._after_call(match[0])
+        kept = self._longest - 1 if self._state != "string" else int(text.endswith("\\"))
+        cut = max(position, len(text) - kept)
+        self._done += cut
+        self._tail = text[cut:]
+        return -1
+
+    def _after_call(self, found: str) -> str:
+        if self._state == "string":
+            return "outside" if found == '"' else "string"
+        if found == '"':
+            return "string"
+        return "outside" if self._state == "before" else "behind"
+
+
+def _either(*texts: str) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(text) for text in texts))
+
+
+_OUTSIDE = re.compile(r'["{}\[\]]')
+
+
+class Balance:
+    """Finds the end of a JSON object or array in growing text, by brackets outside strings."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._is_string = False
+        self._tail = ""
+        self._done = 0  # characters before the tail
+
+    def feed(self, text: str) -> int:
+        """Return the end of the value in all text so far; -1 if unknown."""
+        text = self._tail + text
+        position = 0
+        while match := (_IN_STRING if self._is_string else _OUTSIDE).search(text, position):
+            position = match.end()
+            match match[0]:
+                case '"':
+                    self._is_string = not self._is_string and self._depth > 0
+                case "{" | "[":
+                    self._depth += 1
+                case "}" | "]" if self._depth:
+                    self._depth -= 1
+                    if not self._depth:
+                        return self._done + position
+                case _:
+                    pass
+        kept = int(self._is_string and text.endswith("\\") and position < len(text))
+        self._done += len(text) - kept
+        self._tail = text[len(text) - kept :]
+        return -1
+
 
 _AROUND = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCall:
-    """A call: the name by which the model was told of the tool, the arguments as it wrote them, and its own words if known."""
+    """A call: the tool's name as the model knows it, the arguments as written, and the model's words if known."""
 
     name: str
     arguments: str
@@ -25,14 +120,14 @@ class ReadCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadText:
-    """A text that is the answer."""
+    """A text, which is the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadQuestion:
-    """A question to the person, with the answers that the model proposes."""
+    """A question to the person, with proposed answers."""
 
     text: str
     options: tuple[str, ...] = ()
@@ -40,7 +135,7 @@ class ReadQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """Meant as a call, and none that can be run: what is wrong, for the model."""
+    """A call too broken to run, with the reason in words for the model."""
 
     reason: str
 
@@ -49,44 +144,44 @@ Read: TypeAlias = ReadCall | ReadText | ReadQuestion | Broken
 
 
 class TagGrammar(Protocol):
-    """A grammar whose calls stand between tags."""
+    """A grammar with calls between tags."""
 
     @property
     def tags(self) -> Mapping[str, Sequence[str]]:
-        """The tags' names, each with what may follow its opening (white space apart): anything else makes it text."""
+        """The tags' names, each with the text required after its opening (white space apart)."""
         ...
 
     @property
     def several(self) -> bool:
-        """Whether an answer may hold more than one."""
+        """Whether an answer may hold several calls."""
         ...
 
     @property
     def streamed(self) -> Mapping[str, str]:
-        """The tags that hold the answer, each with the element it stands in: shown as it comes."""
+        """The tags around the answer, each with the inner element to be shown as it comes."""
         ...
 
     @property
     def results(self) -> Sequence[str]:
-        """The tags that the host tells results in: a model that writes one behind its call has made it up."""
+        """The tags of results: only the host writes them, so a model's are made up."""
         ...
 
     @property
-    def heard(self) -> Sequence[str]:
-        """The tags of thinking in which hosts other than ours run a call all the same: they take them off for the eye alone."""
+    def thinking_with_calls(self) -> Sequence[str]:
+        """The tags of thinking in which other hosts run calls: they remove the tags only for display."""
         ...
 
     def ending(self, tag: str) -> Ending:
-        """What finds the end of a block of this tag."""
+        """Make a finder for the end of a tag's block."""
         ...
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
-        """What stands between the tags."""
+        """Read the text between the tags."""
         ...
 
 
 def read_arguments(text: str) -> str | Broken:
-    """Arguments that are a JSON object, as they were written; else what is wrong with them, and where."""
+    """Return arguments as written if they are a JSON object, else the fault and its place."""
     text = text.strip()
     if not text:
         return "{}"
@@ -100,7 +195,7 @@ def read_arguments(text: str) -> str | Broken:
 
 
 def json_fault(text: str, error: Exception) -> str:
-    """Why a text is no JSON: what is wrong, where, and the characters around it."""
+    """Describe why a text is no JSON: the fault, the place, and the characters around the place."""
     if not isinstance(error, json.JSONDecodeError):
         return str(error)
     near = text[max(0, error.pos - _AROUND // 2) : error.pos + _AROUND // 2]
@@ -112,7 +207,7 @@ def _no_constant(word: str) -> JSON:
 
 
 def element(text: str, name: str, *, holds_json: bool = False, is_last: bool = False) -> tuple[str, int] | None:
-    """What stands in an element, and where the text goes on behind it; None where there is none.
+    """Return an element's content and the position after the element. None if absent.
 
     Values are taken as they are: no entity is decoded, and any markup may stand in them.
 
@@ -135,18 +230,18 @@ def element(text: str, name: str, *, holds_json: bool = False, is_last: bool = F
 
 
 def elements(text: str, names: Sequence[str], *, json_in: str = "") -> dict[str, str]:
-    """The values of several elements in any order: what stands inside one is not taken for another.
+    """Return the contents of several elements in any order; nested tags do not count.
 
     Args:
         text: Where to look.
         names: Their tags.
-        json_in: The one that holds JSON.
+        json_in: The element with JSON.
     """
-    found: dict[str, str] = {}
-    while starts := [(at, name) for name in names if name not in found and (at := text.find(f"<{name}>")) >= 0]:
+    values: dict[str, str] = {}
+    while starts := [(at, name) for name in names if name not in values and (at := text.find(f"<{name}>")) >= 0]:
         _, name = min(starts)
         value = element(text, name, holds_json=name == json_in)
         if value is None:
             break
-        found[name], text = value[0], text[value[1] :]
-    return found
+        values[name], text = value[0], text[value[1] :]
+    return values

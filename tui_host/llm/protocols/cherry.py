@@ -1,4 +1,4 @@
-"""`cherry`: Cherry Studio's `<tool_use>`, several calls in one answer. Source: tool-protocols.md, section 3."""
+"""`cherry`: Cherry Studio's `<tool_use>`, several calls in an answer. Source: Cherry Studio's system prompt."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from types import MappingProxyType
 from typing_extensions import override
 
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.block_end import Ending
-from tui_host.llm.protocols.call_grammar import Broken, Read, ReadCall, elements, read_arguments
+from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, elements, read_arguments
 from tui_host.llm.protocols.tag_reader import TagReader
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
 
 TAG = "tool_use"
 
@@ -24,28 +23,28 @@ class CherryGrammar:
     several: bool = True
     streamed: Mapping[str, str] = MappingProxyType({})
     results: Sequence[str] = ("tool_use_result",)
-    heard: Sequence[str] = ("thinking",)  # it takes out <think> before it looks for calls
+    thinking_with_calls: Sequence[str] = ("thinking",)  # Cherry removes <think> before looking for calls
 
     def ending(self, tag: str) -> Ending:
-        """The closing tag behind the arguments, which may hold one."""
+        """Find the closing tag after the arguments, which may hold the tag."""
         return Ending(f"</{tag}>", json_from="<arguments>", json_to="</arguments>")
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
         """The call."""
         del tag, tools
-        found = elements(inside, ("name", "arguments"), json_in="arguments")
-        name = found.get("name")
+        values = elements(inside, ("name", "arguments"), json_in="arguments")
+        name = values.get("name")
         if not name:
             return Broken(reason="there is no <name> in it")
-        if "arguments" not in found:
+        if "arguments" not in values:
             return Broken(reason=f"the call of {name} has no <arguments> that end with </arguments>")
-        read = read_arguments(found["arguments"])
+        read = read_arguments(values["arguments"])
         return (
             Broken(reason=f"{name}: {read.reason}") if isinstance(read, Broken) else ReadCall(name=name, arguments=read)
         )
 
 
-class Cherry(Plain):
+class Cherry(TextProtocol):
     """Calls and results between tags, several at once."""
 
     name: str = "cherry"
@@ -54,38 +53,34 @@ class Cherry(Plain):
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
-        """A reader for one answer."""
         return TagReader(CherryGrammar(), tools)
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
         """Name, description and schema of each, between tags."""
-        found = [
+        listed = [
             f"<tool>\n  <name>{tool.name}</name>\n  <description>{tool.description}</description>\n"
             f"  <arguments>\n    {json.dumps(tool.schema, ensure_ascii=False, separators=(',', ':'))}\n  </arguments>\n</tool>"
             for tool in tools
         ]
-        return "<tools>\n\n" + "\n\n".join(found) + "\n\n</tools>"
+        return "<tools>\n\n" + "\n\n".join(listed) + "\n\n</tools>"
 
     @override
     def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        """The call between its tags."""
         del tools
         return f"<{TAG}>\n  <name>{call.name}</name>\n  <arguments>{call.arguments}</arguments>\n</{TAG}>"
 
     @override
     def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """An element for each, in the order of the calls: what Cherry's prompt promises (its program has sent other forms)."""
         del tools
         for number, result in enumerate(results):
             words.add("\n" if number else "")
             words.add(f"<tool_use_result>\n  <name>{result.call.name}</name>\n  <result>", "frames a result")
-            words.tell(result.call.id, result_text(result))
+            words.add_result(result.call.id, result_text(result))
             words.add("</result>\n</tool_use_result>", "frames a result")
 
     @override
     def form(self, tool: ToolSpec | None) -> str:
-        """A call, and the schema of its arguments."""
         name = tool.name if tool is not None else "NAME"
         schema = f"\n\nwith arguments by this schema: {json.dumps(tool.schema, ensure_ascii=False)}" if tool else ""
         return f'<{TAG}>\n  <name>{name}</name>\n  <arguments>{{"key": "value"}}</arguments>\n</{TAG}>{schema}'

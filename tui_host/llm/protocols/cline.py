@@ -1,4 +1,4 @@
-"""`cline`: Cline's XML, one tool an answer, a question to the person, an explicit end. Source: tool-protocols.md, section 2."""
+"""`cline`: Cline's XML, a single tool in an answer, questions to the person, an explicit end. Source: Cline's system prompt."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Message, ResourceSpec, Text, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.block_end import Ending
 from tui_host.llm.protocols.call_grammar import (
     Broken,
+    Ending,
     Read,
     ReadCall,
     ReadQuestion,
@@ -21,7 +21,7 @@ from tui_host.llm.protocols.call_grammar import (
     read_arguments,
 )
 from tui_host.llm.protocols.tag_reader import TagReader
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
 from tui_host.llm.request_writing import json_lines
 
 USE, RESOURCE, ASK, END = "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion"
@@ -38,11 +38,11 @@ _OTHERS = (
     "new_task",
     "plan_mode_respond",
 )
-"""Tools of Cline's own that are not offered: a model that is used to Cline may call them."""
+"""Cline's own tools, which are not offered: a model trained on Cline may call them."""
 
 
 class ClineGrammar:
-    """The outer tag is the tool, the inner ones its parameters, in any order."""
+    """The outer tag is the tool, inner tags are the parameters, in any order."""
 
     tags: Mapping[str, Sequence[str]] = {
         USE: ("<server_name>", "<tool_name>", "<arguments>"),
@@ -54,16 +54,16 @@ class ClineGrammar:
     several: bool = False
     streamed: Mapping[str, str] = {END: "result"}
     results: Sequence[str] = ()
-    heard: Sequence[str] = ("thinking", "think")
+    thinking_with_calls: Sequence[str] = ("thinking", "think")
 
     def ending(self, tag: str) -> Ending:
-        """The closing tag, of a call the one behind its arguments, which may hold one."""
+        """Find the closing tag; for calls, after the arguments, which may hold the tag."""
         if tag == USE:
             return Ending(f"</{tag}>", json_from="<arguments>", json_to="</arguments>")
         return Ending(f"</{tag}>")
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
-        """A call, a question, the end, or what is wrong."""
+        """Read a call, a question, the end, or a fault."""
         match tag:
             case "use_mcp_tool":
                 return _use(inside, tools)
@@ -80,31 +80,31 @@ class ClineGrammar:
 
 
 def _use(inside: str, tools: Sequence[ToolSpec]) -> Read:
-    found = elements(inside, ("server_name", "tool_name", "arguments"), json_in="arguments")
-    missing = next((name for name in ("server_name", "tool_name") if not found.get(name)), "")
+    values = elements(inside, ("server_name", "tool_name", "arguments"), json_in="arguments")
+    missing = next((name for name in ("server_name", "tool_name") if not values.get(name)), "")
     if missing:
         return Broken(reason=f"missing value for the required parameter {missing}")
-    server, tool = found["server_name"], found["tool_name"]
-    if "arguments" not in found and "<arguments>" in inside:
+    server, tool = values["server_name"], values["tool_name"]
+    if "arguments" not in values and "<arguments>" in inside:
         return Broken(reason=f"{server} {tool}: the <arguments> do not end with </arguments>")
-    read = read_arguments(found.get("arguments", ""))
+    read = read_arguments(values.get("arguments", ""))
     if isinstance(read, Broken):
         return Broken(reason=f"{server} {tool}: {read.reason}")
-    known = next((spec.name for spec in tools if (spec.server, spec.tool) == (server, tool)), f"{server}__{tool}")
-    return ReadCall(name=known, arguments=read)
+    spec_name = next((spec.name for spec in tools if (spec.server, spec.tool) == (server, tool)), f"{server}__{tool}")
+    return ReadCall(name=spec_name, arguments=read)
 
 
 def _access(inside: str, tools: Sequence[ToolSpec]) -> Read:
-    found = elements(inside, ("server_name", "uri"))
-    missing = next((name for name in ("server_name", "uri") if not found.get(name)), "")
+    values = elements(inside, ("server_name", "uri"))
+    missing = next((name for name in ("server_name", "uri") if not values.get(name)), "")
     if missing:
         return Broken(reason=f"missing value for the required parameter {missing}")
-    server = found["server_name"]
+    server = values["server_name"]
     readers = {spec.server: spec.name for spec in tools if spec.resources is not None}
     if server not in readers:
-        others = f"only {', '.join(readers)} does" if readers else f"no server does; use {USE}"
-        return Broken(reason=f"{server} offers no resources; {others}")
-    return ReadCall(name=readers[server], arguments=json.dumps({"uri": found["uri"]}, ensure_ascii=False))
+        readable = f"only {', '.join(readers)} does" if readers else f"no server does; use {USE}"
+        return Broken(reason=f"{server} offers no resources; {readable}")
+    return ReadCall(name=readers[server], arguments=json.dumps({"uri": values["uri"]}, ensure_ascii=False))
 
 
 def _question(inside: str) -> Read:
@@ -116,33 +116,33 @@ def _question(inside: str) -> Read:
         value: JSON = json.loads(options[0]) if options is not None else []
     except ValueError:
         value = None
-    if not isinstance(value, list):  # malformed, so shown as what they are
+    if not isinstance(value, list):  # malformed, so shown unchanged
         return ReadQuestion(text=f"{question[0]}\n\n{options[0] if options is not None else ''}".strip())
-    return ReadQuestion(text=question[0], options=tuple(each for each in value if isinstance(each, str) and each)[:9])
+    return ReadQuestion(
+        text=question[0], options=tuple(option for option in value if isinstance(option, str) and option)[:9]
+    )
 
 
-class Cline(Plain):
-    """Cline's way, without its file and terminal tools."""
+class Cline(TextProtocol):
+    """Cline's protocol without its file and terminal tools."""
 
     name: str = "cline"
     reads_resources: bool = True
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
-        """A reader for one answer."""
         return TagReader(ClineGrammar(), tools)
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """The connected servers, each with its tools and resources. Their command lines stay out of it: they may hold secrets."""
         return "\n\n".join(_server(name, own) for name, own in _by_server(tools))
 
     @override
     def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
-        """The person's words: the task, the answer to a question, or as they are.
+        """Write the person's words: as the task, as the answer to a question, or plain.
 
-        The details of the environment stand behind the task alone, and tell no time: what was sent stays what it was, so
-        that providers can keep what they have read of it.
+        The details of the environment follow only the task, and have no time, so that earlier messages never change and
+        providers can cache them.
         """
         tag = "task" if before is None else "answer" if _asks(before) else ""
         if tag:
@@ -157,7 +157,6 @@ class Cline(Plain):
 
     @override
     def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        """The call between its tags."""
         server, tool = _place_of(call.name, tools)
         uri = _uri_of(call, tools)
         if uri:
@@ -169,12 +168,11 @@ class Cline(Plain):
 
     @override
     def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """What Cline says before each result."""
         for number, result in enumerate(results):
             words.add("\n\n" if number else "")
             asked = RESOURCE if _uri_of(result.call, tools) else USE
             words.add(f"[{asked} for '{_place_of(result.call.name, tools)[0]}'] Result:\n", "frames a result")
-            words.tell(result.call.id, result_text(result))
+            words.add_result(result.call.id, result_text(result))
 
     @override
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
@@ -183,17 +181,16 @@ class Cline(Plain):
 
     @override
     def command(self, message: Message) -> str:
-        """What stands beside the result in the block that ends the turn."""
+        """Return the command beside the result in the turn's last block."""
         ending = next(
             (part.written for part in message.parts if isinstance(part, Text) and f"<{END}>" in part.written), ""
         )
         beside = ending.partition("<result>")[0] + ending.rpartition("</result>")[2]
-        found = element(beside, "command", is_last=True)
-        return "" if found is None else found[0]
+        element_found = element(beside, "command", is_last=True)
+        return "" if element_found is None else element_found[0]
 
     @override
     def form(self, tool: ToolSpec | None) -> str:
-        """A call, and the schema of its arguments."""
         server, name = (tool.server, tool.tool) if tool is not None else ("SERVER", "TOOL")
         schema = f"\n\nwith arguments by this schema: {json.dumps(tool.schema, ensure_ascii=False)}" if tool else ""
         return (
@@ -203,13 +200,13 @@ class Cline(Plain):
 
 
 def _place_of(name: str, tools: Sequence[ToolSpec]) -> tuple[str, str]:
-    """Server and tool of a call; of one that is not offered, those that it was asked by."""
+    """Return server and tool of a call; of an unknown tool, the names in the call."""
     server, _, tool = name.rpartition("__")
     return next(((tool.server, tool.tool) for tool in tools if tool.name == name), (server, tool))
 
 
 def _uri_of(call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-    """The resource that a call asks for; empty for that of a tool."""
+    """Return the URI of a resource call, empty for tool calls."""
     if not any(tool.name == call.name and tool.resources is not None for tool in tools):
         return ""
     try:
@@ -232,14 +229,14 @@ def _by_server(tools: Sequence[ToolSpec]) -> Iterator[tuple[str, list[ToolSpec]]
 def _server(name: str, tools: Sequence[ToolSpec]) -> str:
     lines = [f"## {name}"]
     own = [tool for tool in tools if tool.resources is None]
-    resources = [each for tool in tools for each in tool.resources or ()]
+    resources = [resource for tool in tools for resource in tool.resources or ()]
     if own:
         lines += ["", "### Available Tools"]
     for tool in own:
         schema = json_lines(tool.schema, "\n    ")
         lines.append(f"- {tool.tool}: {tool.description}\n    Input Schema:\n    {schema}")
     for title, is_template in (("Resource Templates", True), ("Direct Resources", False)):
-        listed = [_resource(each) for each in resources if each.is_template == is_template]
+        listed = [_resource(resource) for resource in resources if resource.is_template == is_template]
         lines += ["", f"### {title}", *listed] if listed else []
     return "\n".join(lines)
 

@@ -1,6 +1,6 @@
-"""Recognises a call in another grammar than the one that was taught: another tool protocol's, or a model's own markup.
+"""Recognises calls in a foreign grammar: another tool protocol's, or a model's own markup.
 
-The latter comes as text where a server does not read it: tool-protocols.md, section 6, the near relatives.
+A model's own markup comes as text where its server does not read it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _MOST = 20_000
 
 
 def grammar_of(text: str, tools: Sequence[ToolSpec], *, besides: str) -> str:
-    """In whose grammar a text asks for one of the tools: a tool protocol's name, or words for a markup; empty if it does not.
+    """Return the grammar of a foreign call for a known tool: a protocol's name, or words for a markup; empty if absent.
 
     Args:
         text: A whole answer.
         tools: What may be asked for.
-        besides: The tool protocol that has read it already.
+        besides: The tool protocol that has read the text already.
     """
     text = text[:_MOST].strip()
     markup = _markup_of(text, tools)
@@ -61,7 +61,7 @@ def grammar_of(text: str, tools: Sequence[ToolSpec], *, besides: str) -> str:
 
 
 def _markup_of(text: str, tools: Sequence[ToolSpec]) -> str:
-    """The markup that a line of the text begins with, if it names one of the tools; in a code fence it is an example."""
+    """Return the markup at the beginning of a line, if a tool's name follows; code fences are examples."""
     for words, markup in _MARKUPS:
         begun = markup.search(text)
         if begun is not None and "```" not in text[: begun.start()] and _named_in(text[begun.start() :], tools):
@@ -70,5 +70,5 @@ def _markup_of(text: str, tools: Sequence[ToolSpec]) -> str:
 
 
 def _named_in(text: str, tools: Sequence[ToolSpec]) -> bool:
-    words = {word for each in _WORDS for word in each.findall(text)}
+    words = {word for pattern in _WORDS for word in pattern.findall(text)}
     return any(tool.name in words or tool.tool in words for tool in tools)

@@ -1,4 +1,4 @@
-"""`hermes`: `<tool_call>{…}</tool_call>`, as open-weight models are trained on. Source: tool-protocols.md, section 6."""
+"""`hermes`: calls as JSON in `<tool_call>`, several in an answer. Source: NousResearch, Hermes function calling."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ from typing_extensions import override
 from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.block_end import Ending
-from tui_host.llm.protocols.call_grammar import Broken, Read, ReadCall, read_arguments
+from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, read_arguments
 from tui_host.llm.protocols.tag_reader import TagReader
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
 
 TAG = "tool_call"
 
 
 class HermesGrammar:
-    """One JSON object with `name` and `arguments` between the tags."""
+    """A JSON object with `name` and `arguments` between the tags."""
 
     tags: Mapping[str, Sequence[str]] = {TAG: ("{", "<function=")}
     several: bool = True
     streamed: Mapping[str, str] = MappingProxyType({})
     results: Sequence[str] = ("tool_response",)
-    heard: Sequence[str] = ()
+    thinking_with_calls: Sequence[str] = ()
 
     def ending(self, tag: str) -> Ending:
         """The closing tag outside the object's strings."""
         return Ending(f"</{tag}>", json_from="")
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
-        """The call; its arguments as they stand in the object, byte for byte."""
+        """Read the call, with the arguments' bytes unchanged."""
         del tag, tools
         text = inside.strip()
         if text.startswith("<function="):
@@ -60,7 +59,7 @@ class HermesGrammar:
         )
 
 
-class Hermes(Plain):
+class Hermes(TextProtocol):
     """Calls as JSON between tags, several at once."""
 
     name: str = "hermes"
@@ -69,7 +68,6 @@ class Hermes(Plain):
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
-        """A reader for one answer."""
         return TagReader(HermesGrammar(), tools)
 
     @override
@@ -79,23 +77,21 @@ class Hermes(Plain):
 
     @override
     def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        """The call between its tags."""
         del tools
         return f'<{TAG}>\n{{"name": {_json(call.name)}, "arguments": {call.arguments.strip() or "{}"}}}\n</{TAG}>'
 
     @override
     def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """An object for each, in the order of the calls, with the name: nothing else tells parallel ones apart."""
+        """Write an object for each result in the order of the calls, with the tool's name to tell parallel calls apart."""
         del tools
         for number, result in enumerate(results):
             words.add("\n" if number else "")
             words.add(f'<tool_response>\n{{"name": {_json(result.call.name)}, "content": ', "frames a result")
-            words.tell(result.call.id, _json(result_text(result)))
+            words.add_result(result.call.id, _json(result_text(result)))
             words.add("}\n</tool_response>", "frames a result")
 
     @override
     def form(self, tool: ToolSpec | None) -> str:
-        """A call, and the schema of its arguments."""
         name = _json(tool.name if tool is not None else "NAME")
         schema = f"\n\nwith arguments by this schema: {_json(tool.schema)}" if tool else ""
         return f'<{TAG}>\n{{"name": {name}, "arguments": {{"key": "value"}}}}\n</{TAG}>{schema}'

@@ -1,10 +1,10 @@
-"""`json` and `function`: an answer that is one JSON object, or a list of them, and nothing else. Source: tool-protocols.md, section 4.
+"""`json` and `function`: an answer is a JSON object, or a list of objects. Source: MCP documentation, simple chatbot.
 
-A second object behind the first is none: the model was told to wait, and has gone on as if it knew the result.
+A second object after the first does not count: the model was told to wait, and has made the result up.
 
-Two spellings of one idea, read by one reader: `{"tool": …, "arguments": …}` of the official simple chatbot, and
-`{"function": …, "parameters": …}` of teaching texts. JSON that a person asked for is no call: the name must be a tool's, or one
-that a slip of the pen makes of it, so that the model can be told.
+The two protocols differ in spelling: `{"tool": …, "arguments": …}` is the simple chatbot's,
+`{"function": …, "parameters": …}` comes from tutorials. JSON written for the person is no call: the name must be a tool's,
+or a misspelt one, which the model is then told.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from typing import Literal, Self, TypeAlias
 
 from typing_extensions import override
 
-from tui_host.capture.json.spans import Node, read_json, spans
+from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
 from tui_host.llm.events import CallArguments, CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.answer_fences import (
+from tui_host.llm.protocols.call_grammar import Balance, Broken, ReadCall, json_fault, read_arguments
+from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
+from tui_host.llm.protocols.text_reader import (
     FENCE,
     FENCE_END,
     FENCE_END_MADE_OF,
     LONGEST_BLANK,
     MARKS,
     Fence,
+    Line,
+    TextReader,
     may_become_fence,
 )
-from tui_host.llm.protocols.block_end import Balance
-from tui_host.llm.protocols.call_grammar import Broken, ReadCall, json_fault, read_arguments
-from tui_host.llm.protocols.pending_text import Line
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
-from tui_host.llm.protocols.text_reader import TextReader
 from tui_host.llm.tool_names import nearest
 
 SPELLINGS: tuple[tuple[str, str], ...] = (("tool", "arguments"), ("function", "parameters"), ("name", "arguments"))
-"""The keys of the name and of the arguments, in every spelling that models use."""
+"""The keys for name and arguments in all spellings used by models."""
 _MEANT = re.compile(r"""["'](?:tool|function|name)["']\s*:\s*["']([^"'\n]{1,200})["']""")
 _MOST_HELD = 1 << 22
 _ALIKE = 0.8
-"""How much a name must be like a tool's for it to be meant by it."""
+"""The least similarity of a misspelt name to a tool's name."""
 _MOST_GUESSED = 16
-"""Names in an answer that are compared with those of all tools."""
+"""The most names in an answer compared with all tool names."""
 
 _Step: TypeAlias = Sequence[ModelEvent] | None
-"""What a look at the held text gives; None: more must come before anything can be told."""
+"""The result of reading the buffered text. None if more text is needed."""
 
 
 class JsonReader(TextReader):
-    """One answer's reader: a line that begins as JSON is held until its brackets close, all else is text at once.
+    """Reads an answer: a line beginning as JSON is held until its brackets close, all else is text at once.
 
     Args:
         tools: What the answer may ask for.
@@ -60,7 +60,7 @@ class JsonReader(TextReader):
         super().__init__()
         self._tools = tools
         self._names = {tool.name for tool in tools}
-        self._guessed: dict[str, bool] = {}  # whether a name that is no tool's means one
+        self._guessed: dict[str, bool] = {}  # whether an unknown name is a misspelt tool
         self._line = Line()
         self._mode: Literal["text", "code", "value", "over"] = "text"
         self._balance: Balance | None = None  # of the value, while its end has not come
@@ -71,17 +71,17 @@ class JsonReader(TextReader):
         self._size = 0
 
     @override
-    def _anew(self) -> Self:
+    def _fresh(self) -> Self:
         return type(self)(self._tools)
 
     @override
-    def _ended(self) -> Sequence[ModelEvent]:
+    def _read_rest(self) -> Sequence[ModelEvent]:
         self._balance = None
         return self._scan()
 
     @override
-    def _came(self, piece: TextDelta) -> list[ModelEvent]:
-        self._held.add(piece)
+    def _read_piece(self, piece: TextDelta) -> list[ModelEvent]:
+        self._buffer.add(piece)
         if self._balance is not None:
             self._size += len(piece.text)
             self._end = self._balance.feed(piece.text)
@@ -91,8 +91,8 @@ class JsonReader(TextReader):
         return self._scan()
 
     def _scan(self) -> list[ModelEvent]:
-        found: list[ModelEvent] = []
-        while self._balance is None and self._held.text:
+        events: list[ModelEvent] = []
+        while self._balance is None and self._buffer.text:
             match self._mode:
                 case "text":
                     step = self._in_text()
@@ -101,16 +101,16 @@ class JsonReader(TextReader):
                 case "value":
                     step = self._in_value()
                 case "over":
-                    text, start, end = self._held.cut(len(self._held.text))
+                    text, start, end = self._buffer.cut(len(self._buffer.text))
                     step = [CutOff(text=text, start=start, end=end)]
             if step is None:
                 break
-            found += step
-        return found
+            events += step
+        return events
 
     def _in_text(self) -> _Step:
-        """Up to a line that begins with what may be a call."""
-        text = self._held.text
+        """Read up to a line with the beginning of a possible call."""
+        text = self._buffer.text
         begun = text.lstrip(" \t")
         lead = len(text) - len(begun)
         if not self._line.is_blank or not begun or begun[0] not in "{[" + MARKS:
@@ -137,17 +137,17 @@ class JsonReader(TextReader):
         return self._is_code(opening.end())
 
     def _is_code(self, size: int) -> Sequence[ModelEvent]:
-        said = self._say(size)
-        self._mode, self._code = "code", Fence("".join(piece.text for piece in said))
-        return said
+        pieces = self._say(size)
+        self._mode, self._code = "code", Fence("".join(piece.text for piece in pieces))
+        return pieces
 
     def _in_code(self) -> _Step:
-        text = self._held.text
+        text = self._buffer.text
         newline = text.find("\n")
-        said = self._say(newline + 1 or len(text))
-        if self._code is not None and self._code.closes("".join(piece.text for piece in said)):
+        pieces = self._say(newline + 1 or len(text))
+        if self._code is not None and self._code.closes("".join(piece.text for piece in pieces)):
             self._mode = "text"
-        return said
+        return pieces
 
     def _may_wait(self, text: str) -> bool:
         return not self._is_final and len(text) <= LONGEST_BLANK
@@ -160,7 +160,7 @@ class JsonReader(TextReader):
         return []
 
     def _in_value(self) -> _Step:
-        text = self._held.text
+        text = self._buffer.text
         is_whole = self._end >= 0
         end = self._start + self._end if is_whole else len(text)
         size = end
@@ -179,27 +179,27 @@ class JsonReader(TextReader):
         broken = [call.reason for call in calls if isinstance(call, Broken)]
         if broken:
             self._mode = "over"
-            words = self._held.take(size)
+            words = self._buffer.take(size)
             return [*words, CallMalformed(reason="; ".join(broken), start=words[0].start, end=words[-1].end)]
         self._mode = "over"
-        written, start, end = self._held.cut(size)
-        found: list[ModelEvent] = []
+        written, start, end = self._buffer.cut(size)
+        events: list[ModelEvent] = []
         for index, call in enumerate(call for call in calls if isinstance(call, ReadCall)):
             own = call.written if len(calls) > 1 else written.strip()  # of a list each call keeps its own object
-            found += [
+            events += [
                 CallStarted(index=index, wire_id="", name=call.name, start=start, end=end, written=own),
                 CallArguments(index=index, text=call.arguments, start=start, end=end),
             ]
-        return found
+        return events
 
     def _say(self, size: int) -> list[TextDelta]:
-        found = self._held.take(size)
-        for piece in found:
+        pieces = self._buffer.take(size)
+        for piece in pieces:
             self._line.add(piece.text)
-        return found
+        return pieces
 
     def _calls_in(self, text: str, *, is_whole: bool) -> list[ReadCall | Broken] | None:
-        """The calls that a text is; None if it is no call at all."""
+        """Return the calls in a text. None if the text is no call."""
         try:
             value = read_json(text)
         except ValueError as error:
@@ -209,19 +209,19 @@ class JsonReader(TextReader):
         if root is None:
             return None
         nodes = list(root.elements) if isinstance(value, list) else [root]
-        found = [self._call(body, node) for node in nodes]
-        return [call for call in found if call is not None] if found and None not in found else None
+        calls = [self._call(body, node) for node in nodes]
+        return [call for call in calls if call is not None] if calls and None not in calls else None
 
     def _unreadable(self, text: str, error: ValueError, *, is_whole: bool) -> list[ReadCall | Broken] | None:
-        """What is no JSON is a broken call if it names a tool as one does, else text."""
-        if not any(each[1] in self._names for each in _MEANT.finditer(text)):
+        """Return a fault for broken JSON with a tool's name. None for plain text."""
+        if not any(match[1] in self._names for match in _MEANT.finditer(text)):
             return None
         if self._stop == "length" and not is_whole:
             return [Broken(reason="the call was cut at the token limit")]
         return [Broken(reason=f"the call is not JSON: {json_fault(text, error)}"[:300])]
 
     def _call(self, body: bytes, node: Node) -> ReadCall | Broken | None:
-        """The call that an object is. A name that is like a tool's makes it one only where nothing else stands in it."""
+        """Read an object as a call. A misspelt tool name counts only in an object with nothing else."""
         for called, given in SPELLINGS:
             name = node.get(called)
             if name is None or not (named := name.text(body)):
@@ -243,14 +243,14 @@ class JsonReader(TextReader):
         return None
 
     def _means_tool(self, name: str) -> bool:
-        """Whether a name that is no tool's is so like one that it is meant as it."""
+        """Tell whether a name is a tool's, misspelt."""
         if name not in self._guessed and len(self._guessed) < _MOST_GUESSED:
             self._guessed[name] = bool(nearest(name, self._tools, alike=_ALIKE))
         return self._guessed.get(name, False)
 
 
-class JsonCalls(Plain):
-    """Calls as a JSON object that is the whole answer.
+class JsonCalls(TextProtocol):
+    """Calls as a JSON object and nothing else.
 
     Args:
         template: The system prompt.
@@ -261,12 +261,10 @@ class JsonCalls(Plain):
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> JsonReader:
-        """A reader for one answer."""
         return JsonReader(tools)
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """Name and description of each, and a line for each of its parameters, with its type."""
         return "\n\n".join(self._described(tool) for tool in tools)
 
     def _described(self, tool: ToolSpec) -> str:
@@ -274,8 +272,8 @@ class JsonCalls(Plain):
         properties, required = schema.get("properties"), schema.get("required")
         needed: Sequence[JSON] = required if isinstance(required, list) else []
         lines = [f"Tool: {tool.name}", f"Description: {tool.description}", "Arguments:"]
-        known: Mapping[str, JSON] = properties if isinstance(properties, dict) else {}
-        for name, value in known.items():
+        parameters: Mapping[str, JSON] = properties if isinstance(properties, dict) else {}
+        for name, value in parameters.items():
             must = " (required)" if name in needed else ""
             lines.append(f"- {name}: {json.dumps(value, ensure_ascii=False)}{must}")
         return "\n".join(lines)
@@ -295,11 +293,10 @@ class JsonCalls(Plain):
             words.add("\n\n" if number else "")
             kind = "error" if result.is_error else "result"
             words.add(f"Tool {kind} for {result.call.name}:\n", "frames a result")
-            words.tell(result.call.id, result_text(result))
+            words.add_result(result.call.id, result_text(result))
 
     @override
     def form(self, tool: ToolSpec | None) -> str:
-        """A call, and the schema of its arguments."""
         name, arguments = self.keys
         called = json.dumps(tool.name if tool is not None else "NAME")
         schema = (
@@ -311,7 +308,7 @@ class JsonCalls(Plain):
 
 
 class FunctionCalls(JsonCalls):
-    """The same in the words of teaching texts."""
+    """`json` in the words of teaching texts."""
 
     name: str = "function"
     keys: tuple[str, str] = SPELLINGS[1]

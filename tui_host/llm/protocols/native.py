@@ -12,7 +12,7 @@ NO_RESULT = "No result: the turn was stopped before this call had ended."
 
 
 class Native:
-    """Calls and results stay what they are; the dialect has a place for them."""
+    """Calls and results go to the dialect unchanged."""
 
     name: str = "native"
     reads_resources: bool = False
@@ -21,13 +21,13 @@ class Native:
         del template  # nothing is added to the prompt
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
-        """The messages with one result for every call, directly after it: vendors refuse anything else."""
-        told = answered(messages)
+        """Return the messages with a result directly after every call, which vendors demand."""
+        prepared = answered(messages)
         own: Injected | None = None
-        if told and told[0].role == "system":
-            size = sum(len(part.text) for part in told[0].parts if isinstance(part, Text))
+        if prepared and prepared[0].role == "system":
+            size = sum(len(part.text) for part in prepared[0].parts if isinstance(part, Text))
             own = Injected(message=0, start=0, end=size, words="")
-        return Prepared(messages=tuple(told), tools=tools if isinstance(tools, tuple) else tuple(tools), own=own)
+        return Prepared(messages=tuple(prepared), tools=tools if isinstance(tools, tuple) else tuple(tools), own=own)
 
     def reader(self, tools: Sequence[ToolSpec]) -> _Identity:
         """Nothing is to be read out of the text."""
@@ -35,7 +35,7 @@ class Native:
         return _Identity()
 
     def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
-        """One message of the role `tool`."""
+        """Make a message of the role `tool`."""
         return (Message(role="tool", parts=tuple(results), turn=turn),) if results else ()
 
     def answer(self, message: Message) -> str | None:
@@ -54,7 +54,7 @@ class Native:
         return name
 
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
-        """A word on it: calls are the vendor's to read, so there is no form to show."""
+        """Tell the model of unreadable calls; the vendor's form cannot be shown."""
         del tools
         return f"Your call could not be read: {'; '.join(reasons)}. Nothing of it was run."
 
@@ -68,7 +68,7 @@ class _Identity:
 
 
 def answered(messages: Sequence[Message]) -> list[Message]:
-    """The messages with one message of results directly behind each that asks for calls."""
+    """Return the messages with results directly after the message with their calls."""
     results = {
         part.call.id: part
         for message in messages
@@ -76,16 +76,16 @@ def answered(messages: Sequence[Message]) -> list[Message]:
         for part in message.parts
         if isinstance(part, ToolResult)
     }
-    found: list[Message] = []
+    ordered: list[Message] = []
     for message in messages:
         if message.role == "tool":
             continue  # stands after its calls
-        found.append(message)
+        ordered.append(message)
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
         if calls:
             parts = tuple(results.get(call.id) or _missing(call) for call in calls)
-            found.append(Message(role="tool", parts=parts, turn=message.turn))
-    return found
+            ordered.append(Message(role="tool", parts=parts, turn=message.turn))
+    return ordered
 
 
 def _missing(call: ToolCall) -> ToolResult:

@@ -1,4 +1,4 @@
-"""The tool protocols, by name. Adding one is one module and one line here."""
+"""The tool protocols by name. A new protocol needs a module and a line here."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ PROTOCOLS: Mapping[str, Callable[[str], ToolProtocol]] = MappingProxyType(
         "hermes": Hermes,
     }
 )
-"""What makes each out of its prompt's template."""
+"""The constructors, called with the prompt's template."""
 
 
 def protocol(name: str, template: str = "") -> ToolProtocol:
-    """The tool protocol of that name.
+    """Return the tool protocol with a name.
 
     Args:
         name: As in the configuration.
@@ -38,7 +38,7 @@ def protocol(name: str, template: str = "") -> ToolProtocol:
     Raises:
         SettingsError: There is none.
     """
-    found = PROTOCOLS.get(name)
-    if found is None:
+    make = PROTOCOLS.get(name)
+    if make is None:
         raise SettingsError(f"no tool protocol {name!r}", "protocol", f"one of: {', '.join(PROTOCOLS)}")
-    return found(template)
+    return make(template)

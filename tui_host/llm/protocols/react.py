@@ -1,14 +1,16 @@
-"""`react`: Thought, Action, Action Input, Observation, Final Answer, line by line. Source: tool-protocols.md, section 5."""
+"""`react`: Thought, Action, Action Input, Observation, Final Answer. Source: Yao et al., ReAct."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
 from typing_extensions import override
 
+from tui_host.errors import JSON
 from tui_host.llm.events import (
     CallArguments,
     CallMalformed,
@@ -20,12 +22,88 @@ from tui_host.llm.events import (
     ThinkingDelta,
 )
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.answer_fences import FENCE, MARKS, Fence, may_become_fence
-from tui_host.llm.protocols.block_end import Balance
-from tui_host.llm.protocols.call_grammar import Broken
-from tui_host.llm.protocols.react_actions import is_prose, read_action
-from tui_host.llm.protocols.text_protocol import Plain, Words, result_text
-from tui_host.llm.protocols.text_reader import TextReader
+from tui_host.llm.protocols.call_grammar import Balance, Broken, ReadCall, read_arguments
+from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
+from tui_host.llm.protocols.text_reader import FENCE, MARKS, Fence, TextReader, may_become_fence
+
+_NOTHING = frozenset(("none", "n/a", "na", "no action", "无"))
+_CALLED = re.compile(r"(?P<name>[^\s(]+)\((?P<inside>.*)\)\s*", re.DOTALL)
+
+_MEANT = re.compile(r"[`*]*(?P<name>[^\s(`*]+)[`*]*\s*(?P<open>\(?)")
+
+
+def is_prose(action: str, tools: Mapping[str, ToolSpec]) -> bool:
+    """Tell whether the text after `Action:` is no action but a sentence, or a word with lines below."""
+    action = action.lstrip()
+    meant = _MEANT.match(action)
+    if meant is None or meant.group("open") or meant.group("name") in tools:
+        return False
+    return bool("\n" in action and action.partition("\n")[2].strip())
+
+
+def read_action(
+    action: str, given: str | None, tools: Mapping[str, ToolSpec], *, is_cut: bool
+) -> ReadCall | Broken | Literal["prose"] | None:
+    """Read an action with its input. None for an explicit «none».
+
+    Args:
+        action: What stands behind `Action:`.
+        given: The text after `Action Input:`, None without the label.
+        tools: What may be called, by name.
+        is_cut: The answer ended at the token limit.
+    """
+    name = action.strip().strip("`*").strip()
+    if name.lower() in _NOTHING:
+        return None
+    if given is None:
+        called = _CALLED.fullmatch(name)
+        if called is not None:
+            return _called(called.group("name"), called.group("inside"), tools)
+        if " " in name:
+            return "prose"
+        if is_cut:
+            return Broken(reason="the action was cut at the token limit")
+        return Broken(reason=f"there is no Action Input behind the Action {name[:60]!r}")
+    if not name:
+        return Broken(reason="there is an Action Input without an Action")
+    read = read_arguments(given.strip().strip("`").removeprefix("json").strip())
+    return Broken(reason=f"{name}: {read.reason}") if isinstance(read, Broken) else ReadCall(name=name, arguments=read)
+
+
+def _called(name: str, inside: str, tools: Mapping[str, ToolSpec]) -> ReadCall | Broken:
+    """Read an action written as `NAME(…)`; values are parsed as literals, nothing is run."""
+    wrong = Broken(reason=f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
+    try:
+        tree = ast.parse(f"f({inside})", mode="eval").body
+        if not isinstance(tree, ast.Call):
+            return wrong
+        values: list[JSON] = [ast.literal_eval(value) for value in tree.args]
+        named: dict[str, JSON] = {
+            value.arg: ast.literal_eval(_constants(value.value)) for value in tree.keywords if value.arg is not None
+        }
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return wrong
+    names = _parameters(tools.get(name))
+    if len(values) > len(names):
+        return wrong
+    arguments = {**dict(zip(names, values, strict=False)), **named}
+    try:
+        return ReadCall(name=name, arguments=json.dumps(arguments, ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError):
+        return wrong
+
+
+def _parameters(tool: ToolSpec | None) -> list[str]:
+    schema: Mapping[str, JSON] = tool.schema if tool is not None and isinstance(tool.schema, dict) else {}
+    properties = schema.get("properties")
+    return list(properties) if isinstance(properties, dict) else []
+
+
+def _constants(node: ast.expr) -> ast.expr:
+    """JSON's own words for Python's."""
+    words = {"true": True, "false": False, "null": None}
+    return ast.Constant(words[node.id]) if isinstance(node, ast.Name) and node.id in words else node
+
 
 _COLON = r"\**[ \t]*[:：][ \t]*\**[ \t]?"
 _LABEL = re.compile(
@@ -34,7 +112,7 @@ _LABEL = re.compile(
 )
 _BEGINNING = re.compile(r"[ \t]*\**[A-Za-z最终答案思考 ]{0,14}\**[ \t]*")
 _AT_FIRST = frozenset(("question", "action input"))
-"""Labels that stand behind another one, or before all else."""
+"""Labels that follow another label, or begin the answer."""
 _CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})[ \t]*(?=\n|$)")
 _LONGEST_LABEL = 60
 _LONGEST_FENCE = 16 << 10
@@ -43,7 +121,7 @@ Part = Literal["text", "thought", "action", "input", "final", "over"]
 
 
 class ReactReader(TextReader):
-    """One answer's reader: a line's label says what it and the lines behind it are.
+    """Reads an answer: a line's label gives the kind of the line and of lines below.
 
     Args:
         tools: What the answer may ask for; arguments without names are given to their parameters in order.
@@ -53,7 +131,7 @@ class ReactReader(TextReader):
         super().__init__()
         self._tools = {tool.name: tool for tool in tools}
         self._part: Part = "text"
-        self._written: list[str] = []  # since the last thing that was told, for the history
+        self._written: list[str] = []  # the words since the last event, for the history
         self._action: list[str] = []  # the name, or all of NAME(…)
         self._given: list[str] = []  # the input
         self._balance = Balance()  # of the input
@@ -65,27 +143,27 @@ class ReactReader(TextReader):
         self._has_said = False  # anything as text
 
     @override
-    def _anew(self) -> Self:
+    def _fresh(self) -> Self:
         return type(self)(list(self._tools.values()))
 
     @override
-    def _came(self, piece: TextDelta) -> list[ModelEvent]:
-        self._held.add(piece)
+    def _read_piece(self, piece: TextDelta) -> list[ModelEvent]:
+        self._buffer.add(piece)
         return self._scan()
 
     @override
-    def _ended(self) -> list[ModelEvent]:
+    def _read_rest(self) -> list[ModelEvent]:
         return [*self._scan(), *self._end_part()]
 
     def _scan(self) -> list[ModelEvent]:
-        found: list[ModelEvent] = []
-        while text := self._held.text:
+        events: list[ModelEvent] = []
+        while text := self._buffer.text:
             may_begin = self._is_line_start and self._code is None and self._part not in {"final", "over"}
             if may_begin and self._part in {"text", "thought"} and text.lstrip(" \t").startswith(tuple(MARKS)):
                 step = self._at_fence(text)
                 if step is None:
                     break
-                found += step
+                events += step
                 continue
             if may_begin:
                 label = self._label_of(text)
@@ -93,22 +171,22 @@ class ReactReader(TextReader):
                 if label is not None and label.end() == len(text) and is_short and not self._is_final:
                     break  # it may go on
                 if label is not None:
-                    found += self._label(label)
+                    events += self._label(label)
                     continue
                 if not self._is_final and "\n" not in text and is_short and _BEGINNING.fullmatch(text):
                     break
             newline = text.find("\n")
-            found += self._more(len(text) if newline < 0 else newline + 1)
-        return found
+            events += self._more(len(text) if newline < 0 else newline + 1)
+        return events
 
     def _label_of(self, text: str) -> re.Match[str] | None:
-        """The label that a line begins with. In the middle of an answer's words some are words."""
+        """Find the label at the beginning of a line; some labels in the middle of text are words."""
         label = _LABEL.match(text)
         is_prose = self._part == "text" and self._has_said
         return None if label is not None and is_prose and label.group("label").lower() in _AT_FIRST else label
 
     def _at_fence(self, text: str) -> list[ModelEvent] | None:
-        """What a line that begins with a tick is: words, code, or a fence around one action alone; None: more must come."""
+        """Read a line with a tick at its beginning: words, code, or a fence around an action. None if more text is needed."""
         opening = FENCE.match(text)
         if opening is None:
             is_open = may_become_fence(text) and not self._is_final
@@ -125,9 +203,9 @@ class ReactReader(TextReader):
             size = closing.start() - opening.end() if closing is not None else len(inside)
             if self._is_action(inside[:size]):
                 return self._fenced(opening.end(), size, len(closing[0]) if closing is not None else 0)
-        said = self._more(opening.end())
+        events = self._more(opening.end())
         self._code = Fence(opening[0])
-        return said
+        return events
 
     def _is_action(self, text: str) -> bool:
         reader = self._inner()
@@ -144,15 +222,15 @@ class ReactReader(TextReader):
         return reader
 
     def _fenced(self, before: int, size: int, behind: int) -> list[ModelEvent]:
-        """The action that a fence holds; its own lines are nothing."""
-        found = self._end_part()
-        self._held.take(before)
+        """Read the action in a fence, without the fence's lines."""
+        events = self._end_part()
+        self._buffer.take(before)
         reader = self._inner()
-        found += [event for piece in self._held.take(size) for event in reader.feed(piece)]
-        found += reader.finish()
-        self._held.take(behind)
+        events += [event for piece in self._buffer.take(size) for event in reader.feed(piece)]
+        events += reader.finish()
+        self._buffer.take(behind)
         self._part = "over"
-        return found
+        return events
 
     def _label(self, label: re.Match[str]) -> list[ModelEvent]:
         name = label.group("label").lower().replace(" ", "")
@@ -161,9 +239,9 @@ class ReactReader(TextReader):
             self._written.append(self._take(label.end())[0])
             self._is_line_start = False
             return []
-        found = self._end_part()
+        events = self._end_part()
         if self._part == "over":
-            return found
+            return events
         written, start, end = self._take(label.end())
         self._start, self._written, self._action = start, [written], []
         self._is_line_start = False
@@ -176,27 +254,27 @@ class ReactReader(TextReader):
                 self._part = "input"
             case "finalanswer" | "最终答案":
                 self._part = "final"
-                found.append(PartEnded(kind="text", start=start, end=start))  # what was said before is not the answer
+                events.append(PartEnded(kind="text", start=start, end=start))  # what was said before is not the answer
             case _:
                 self._part = "over"  # an observation is the host's to make
-                found.append(CutOff(text=written, start=start, end=end))
-        return found
+                events.append(CutOff(text=written, start=start, end=end))
+        return events
 
     def _take(self, size: int) -> tuple[str, int, int]:
-        found = self._held.cut(size)
-        self._end = found[2]
-        return found
+        piece = self._buffer.cut(size)
+        self._end = piece[2]
+        return piece
 
     def _more(self, size: int) -> list[ModelEvent]:
-        """More of the part that is being read."""
+        """Read more of the current part."""
         if self._part in {"text", "thought", "over"}:
-            pieces = self._held.take(size)
+            pieces = self._buffer.take(size)
             self._is_line_start = pieces[-1].text.endswith("\n")
             self._said("".join(piece.text for piece in pieces))
             kind = {"text": TextDelta, "thought": ThinkingDelta, "over": CutOff}[self._part]
             return [kind(text=piece.text, start=piece.start, end=piece.end) for piece in pieces]
         if self._part == "final":
-            pieces = self._held.take(size)
+            pieces = self._buffer.take(size)
             self._written += [piece.text for piece in pieces]
             self._end = pieces[-1].end
             return list(pieces)
@@ -215,14 +293,14 @@ class ReactReader(TextReader):
             self._code = None
 
     def _as_words(self) -> list[ModelEvent]:
-        """The action was none: its words are text."""
+        """Turn a wrong action back into text."""
         words = TextDelta(text="".join(self._written), start=self._start, end=self._end)
         self._part, self._has_said = "text", True
         return [words]
 
     def _more_input(self, size: int) -> list[ModelEvent]:
-        """More of an action's input: where its object ends, so does the answer."""
-        end = self._balance.feed(self._held.text[:size])
+        """Read more of an action's input; the answer ends with the object."""
+        end = self._balance.feed(self._buffer.text[:size])
         text, *_ = self._take(size if end < 0 else end - self._size)
         self._size += len(text)
         self._is_line_start = text.endswith("\n")
@@ -231,7 +309,7 @@ class ReactReader(TextReader):
         return self._end_part() if end >= 0 else []
 
     def _end_part(self) -> list[ModelEvent]:
-        """Tell the action, or the answer, that has been read."""
+        """Return the events for the action, or the answer, just read."""
         part, start, end = self._part, self._start, self._end
         if part != "over":
             self._part = "text"
@@ -256,15 +334,14 @@ class ReactReader(TextReader):
         ]
 
 
-class React(Plain):
-    """One action an answer, and an observation for each."""
+class React(TextProtocol):
+    """A single action in an answer, and an observation for each."""
 
     name: str = "react"
     stops: tuple[str, ...] = ("\nObservation:",)
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> ReactReader:
-        """A reader for one answer."""
         return ReactReader(tools)
 
     @override
@@ -289,11 +366,12 @@ class React(Plain):
             words.add("\n" if number else "")
             words.add("Observation: ", "frames a result")
             text = result_text(result)
-            words.tell(result.call.id, f"Error: {text}" if result.is_error and not text.startswith("Error") else text)
+            words.add_result(
+                result.call.id, f"Error: {text}" if result.is_error and not text.startswith("Error") else text
+            )
 
     @override
     def form(self, tool: ToolSpec | None) -> str:
-        """An action, and the schema of its input."""
         name = tool.name if tool is not None else "NAME"
         schema = f"\n\nwith input by this schema: {json.dumps(tool.schema, ensure_ascii=False)}" if tool else ""
         return f'Action: {name}\nAction Input: {{"key": "value"}}{schema}'

@@ -1,9 +1,9 @@
-"""Reads calls between tags out of an answer's text while it comes. Source: tool-protocols.md, section 1.
+"""Reads calls between tags out of an answer's text as the text comes.
 
-The visible text never shows a part of a tag. A tag is a call where it begins a line (or stands behind another tag), outside
-code spans and code fences, and is followed by what its grammar demands; a fence that holds one call and nothing else is that call.
-Text behind a call waits: it is the answer's if another call follows, else the model has gone on as if it knew the result.
-Where another host's answer is read, which heeds neither words nor code around a call and shows what stands behind it, so does this.
+No part of a tag is ever shown. A tag is a call at the beginning of a line (or after another tag), outside
+code spans and code fences, if the text required by the grammar follows. A fence with a single call and nothing else is that call.
+Text after a call is held: if another call follows, the text belongs to the answer, else the model made it up.
+For answers of other hosts, which run calls after words and in code and show the text after a call, `anywhere` does the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from tui_host.llm.events import (
     ThinkingDelta,
 )
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.protocols.answer_fences import (
+from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, ReadQuestion, TagGrammar
+from tui_host.llm.protocols.text_reader import (
     FENCE,
     FENCE_BEGUN,
     FENCE_END,
@@ -36,27 +37,26 @@ from tui_host.llm.protocols.answer_fences import (
     LONGEST_BLANK,
     MARKS,
     Fence,
+    Line,
+    TextAfterCall,
+    TextReader,
+    slices,
 )
-from tui_host.llm.protocols.block_end import Ending
-from tui_host.llm.protocols.call_grammar import Broken, Read, ReadCall, ReadQuestion, TagGrammar
-from tui_host.llm.protocols.pending_text import Line, slices
-from tui_host.llm.protocols.text_reader import TextReader
-from tui_host.llm.protocols.trailing_text import Behind
 
 _THINKING = ("thinking", "think")
 _MARK = re.compile(f"[<{MARKS}]")
 
 Mode: TypeAlias = Literal["text", "fence", "thinking", "block", "before answer", "answer", "answered", "over"]
 _Step: TypeAlias = list[ModelEvent] | None
-"""What a look at the held text gives; None: more must come before anything can be told."""
+"""The result of reading the buffered text. None if more text is needed."""
 
 
 class TagReader(TextReader):
-    """One answer's reader.
+    """Reads an answer.
 
     Args:
         grammar: The tool protocol's.
-        tools: What the answer may ask for.
+        tools: The offered tools.
     """
 
     def __init__(self, grammar: TagGrammar, tools: Sequence[ToolSpec]) -> None:
@@ -66,11 +66,11 @@ class TagReader(TextReader):
         self._openings = tuple(f"<{tag}>" for tag in grammar.tags)
         self._line = Line()
         self._mode: Mode = "text"
-        self._thinking = ""  # the tag that will close it
-        self._told_apart = ""  # that tag, where the dialect's reader took it for thinking's
+        self._thinking = ""  # the closing tag
+        self._told_apart = ""  # the closing tag of thinking separated by the dialect's reader
         self._tag = ""  # of the block, or of the answer, that is being read
         self._written: list[str] = []  # of the answer, by the model itself
-        self._fence = 0  # characters before the block, where it stands in a fence
+        self._fence = 0  # characters of the fence before the block
         self._code: Fence | None = None  # that is open
         self._ending: Ending | None = None  # of the block, while it has not come
         self._end = -1
@@ -88,50 +88,50 @@ class TagReader(TextReader):
         }
 
     def anywhere(self) -> Self:
-        """Itself, which from now on takes a tag for a call behind other words and in code as well, as other hosts do: they run such calls.
+        """Return the reader, set to read calls after words and in code too, as other hosts do.
 
-        In thinking it does so where the grammar's hosts read that too.
+        Calls in thinking count where the grammar's hosts run them.
 
-        What stands behind a call is said then: the host shows it, and tells it the model again.
+        Text after a call is then part of the answer, as in those hosts.
         """
         self._is_anywhere = True
-        self._behind = Behind(is_said=True)
+        self._after_call = TextAfterCall(is_said=True)
         return self
 
     @override
-    def _anew(self) -> Self:
+    def _fresh(self) -> Self:
         reader = type(self)(self._grammar, self._tools)
         return reader.anywhere() if self._is_anywhere else reader
 
     @override
-    def _ended(self) -> Sequence[ModelEvent]:
+    def _read_rest(self) -> Sequence[ModelEvent]:
         self._ending = None
-        found = self._scan()
-        if self._mode in {"before answer", "answer"}:  # all of it was shown before its end did not come
-            self._held.cut(len(self._held.text))  # half a closing tag
+        events = self._scan()
+        if self._mode in {"before answer", "answer"}:  # the answer has been shown already
+            self._buffer.cut(len(self._buffer.text))  # half a closing tag
             self._end = -1
-            found += self._answered()
-        return found
+            events += self._answered()
+        return events
 
     @override
-    def _thought(self, event: ThinkingDelta) -> Sequence[ModelEvent]:
-        """Thinking of the text's head: read between its tags again where a call in it is run."""
-        if not self._is_anywhere or event.tag not in self._grammar.heard:
+    def _read_thinking(self, event: ThinkingDelta) -> Sequence[ModelEvent]:
+        """Read thinking at the text's head, between its tags, where a call in thinking is run."""
+        if not self._is_anywhere or event.tag not in self._grammar.thinking_with_calls:
             return [event]
-        found: list[ModelEvent] = []
+        events: list[ModelEvent] = []
         if not self._told_apart:
-            found += self._took(_as_text(replace(event, text=f"<{event.tag}>")))
+            events += self._take_piece(_as_text(replace(event, text=f"<{event.tag}>")))
             self._told_apart = f"</{event.tag}>"
-        return [*found, *(each for piece in slices(_as_text(event)) for each in self._took(piece))]
+        return [*events, *(piece_event for piece in slices(_as_text(event)) for piece_event in self._take_piece(piece))]
 
     @override
-    def _came(self, piece: TextDelta) -> list[ModelEvent]:
+    def _read_piece(self, piece: TextDelta) -> list[ModelEvent]:
         closing, self._told_apart = self._told_apart, ""
-        found = self._took(replace(piece, text=closing)) if closing else []
-        return [*found, *self._took(piece)]
+        events = self._take_piece(replace(piece, text=closing)) if closing else []
+        return [*events, *self._take_piece(piece)]
 
-    def _took(self, piece: TextDelta) -> list[ModelEvent]:
-        self._held.add(piece)
+    def _take_piece(self, piece: TextDelta) -> list[ModelEvent]:
+        self._buffer.add(piece)
         if self._ending is not None:
             self._end = self._ending.feed(piece.text)
             if self._end < 0:
@@ -140,18 +140,18 @@ class TagReader(TextReader):
         return self._scan()
 
     def _scan(self) -> list[ModelEvent]:
-        found: list[ModelEvent] = []
-        while self._ending is None and self._held.text:
+        events: list[ModelEvent] = []
+        while self._ending is None and self._buffer.text:
             step = self._steps[self._mode]()
             if step is None:
                 break
-            found += step
-        return found
+            events += step
+        return events
 
     # Text.
 
     def _in_text(self) -> _Step:
-        text = self._held.text
+        text = self._buffer.text
         mark = _MARK.search(text)
         place = mark.start() if mark is not None else len(text)
         if place:
@@ -163,7 +163,7 @@ class TagReader(TextReader):
             return self._at_call(text, ()) if self._is_anywhere else self._say(1)
         for tag in _THINKING:
             if tag not in self._grammar.tags and text.startswith(f"<{tag}>"):
-                self._held.take(len(tag) + 2)
+                self._buffer.take(len(tag) + 2)
                 self._mode, self._thinking = "thinking", f"</{tag}>"
                 return []
         made_up = self._grammar.results if self._calls and not self._is_anywhere else ()
@@ -172,7 +172,7 @@ class TagReader(TextReader):
         return self._at_call(text, (*_THINKING, *made_up))
 
     def _at_call(self, text: str, others: Sequence[str]) -> _Step:
-        """A tag that is a call's, or may become one, or one of others."""
+        """Read a tag of a call, or of a possible call, or from `others`."""
         tag = next((tag for tag in self._grammar.tags if text.startswith(f"<{tag}>")), "")
         if tag:
             return self._at_block(text, tag)
@@ -192,7 +192,7 @@ class TagReader(TextReader):
         tag = next((tag for tag in self._grammar.tags if inside.startswith(f"<{tag}>")), "")
         if tag:
             return self._at_block(inside, tag, fence=opening.end())
-        if any(each.startswith(inside) for each in self._openings) and self._may_wait(text):
+        if any(opening_tag.startswith(inside) for opening_tag in self._openings) and self._may_wait(text):
             return None
         return self._in_code(opening.end())
 
@@ -200,19 +200,19 @@ class TagReader(TextReader):
         return not self._is_final and len(text) <= LONGEST_BLANK
 
     def _in_code(self, size: int) -> _Step:
-        """What was held begins a fence that is code."""
-        said = self._say(size)
-        self._mode, self._code = "fence", Fence(_joined(said))
-        return said
+        """Begin a fence of code with the held text."""
+        events = self._say(size)
+        self._mode, self._code = "fence", Fence(_joined(events))
+        return events
 
     # Blocks.
 
     def _at_block(self, text: str, tag: str, fence: int = 0) -> _Step:
-        """The opening tag of a call, of which the text is the rest; in a fence behind so many characters."""
+        """Read the opening tag of a call; `text` follows, and `fence` characters of a fence precede."""
         size = len(tag) + 2
         begun, demanded = text[size:].lstrip(), self._grammar.tags[tag]
-        if not any(begun.startswith(each) for each in demanded):
-            if any(each.startswith(begun) for each in demanded) and self._may_wait(text):
+        if not any(begun.startswith(start) for start in demanded):
+            if any(start.startswith(begun) for start in demanded) and self._may_wait(text):
                 return None
             if not self._is_final or begun:
                 return self._in_code(fence) if fence else self._say(size)
@@ -227,7 +227,7 @@ class TagReader(TextReader):
 
     def _in_block(self) -> _Step:
         tag, start = self._tag, self._fence + len(self._tag) + 2
-        text = self._held.text
+        text = self._buffer.text
         if self._end < 0:
             return self._unclosed(tag, text[start:])
         end = start + self._end
@@ -245,13 +245,13 @@ class TagReader(TextReader):
         return self._grammar.read(self._tag, inside.removesuffix(f"</{self._tag}>"), self._tools)
 
     def _unclosed(self, tag: str, inside: str) -> _Step:
-        """The answer has ended within a block: a stop sequence may have taken its closing tag, and that alone."""
+        """Read a block cut by the answer's end, perhaps by a stop sequence in place of the closing tag."""
         if self._fence and "\n```" in inside:
             return self._in_code(self._fence)
-        size = len(self._held.text)
+        size = len(self._buffer.text)
         if self._stop == "length":
             return self._tell(Broken(reason="the call was cut at the token limit"), size)
-        written, closing, _ = inside.partition(f"</{tag}>")  # it may stand in a string that never ends
+        written, closing, _ = inside.partition(f"</{tag}>")  # the tag may be inside a string that never ends
         read = self._grammar.read(tag, written, self._tools)
         if closing:
             return self._tell(read, self._fence + len(tag) + 2 + len(written) + len(closing))
@@ -262,19 +262,19 @@ class TagReader(TextReader):
     def _tell(self, read: Read, size: int, *, closing: str = "") -> list[ModelEvent]:
         self._mode = "over"
         if isinstance(read, Broken):
-            words = self._held.take(size)
+            words = self._buffer.take(size)
             self._calls += 1
             if self._is_anywhere:
                 self._go_on()
             return [*words, CallMalformed(reason=read.reason, start=words[0].start, end=words[-1].end)]
-        written, start, end = self._held.cut(size)
+        written, start, end = self._buffer.cut(size)
         written = written.strip() + closing
         if isinstance(read, ReadCall):
             return self._call(read, written, start, end)
-        found: list[ModelEvent] = [TextRead(text=read.text, written=written, start=start, end=end)]
+        events: list[ModelEvent] = [TextRead(text=read.text, written=written, start=start, end=end)]
         if isinstance(read, ReadQuestion):
-            found.append(QuestionAsked(options=read.options, start=start, end=end))
-        return found
+            events.append(QuestionAsked(options=read.options, start=start, end=end))
+        return events
 
     def _call(self, read: ReadCall, written: str, start: int, end: int) -> list[ModelEvent]:
         index = self._calls
@@ -286,78 +286,78 @@ class TagReader(TextReader):
         ]
 
     def _go_on(self) -> None:
-        """Behind a call, where more of them may stand."""
+        """Go on after a call, where more calls may follow."""
         self._line.begin()
         if self._thinking:
             self._mode = "thinking"
         elif self._grammar.several:
             self._mode = "text" if self._code is None else "fence"
 
-    # The answer, where a tag holds it.
+    # The answer in a tag.
 
     def _begin_answer(self, tag: str, size: int) -> list[ModelEvent]:
-        written, _, end = self._held.cut(size)
+        written, _, end = self._buffer.cut(size)
         self._mode, self._tag, self._written = "before answer", tag, [written]
-        return [PartEnded(kind="text", start=end, end=end)]  # what was said before it is not the answer
+        return [PartEnded(kind="text", start=end, end=end)]  # the words before are not the answer
 
     def _before_answer(self) -> _Step:
-        """Its first line may be empty."""
-        text = self._held.text
+        """Skip blank lines before the answer."""
+        text = self._buffer.text
         if not text.strip() and self._may_wait(text):
             return None
-        self._written.append(self._held.cut(len(text) - len(text.lstrip()))[0])
+        self._written.append(self._buffer.cut(len(text) - len(text.lstrip()))[0])
         self._mode = "answer"
         return []
 
     def _in_answer(self) -> _Step:
-        """The answer's own text, up to the closing tag that is followed by the block's own or by a command."""
-        text = self._held.text
+        """Read the answer's text, up to the closing tag followed by the block's or by a command."""
+        text = self._buffer.text
         closing = f"</{self._grammar.streamed[self._tag]}>"
         place = text.find(closing)
         if place < 0:
             return self._more_answer(text, len(text) - _beginning_of(closing, text))
         followers = (f"</{self._tag}>", "<command>")
         behind = text[place + len(closing) :].lstrip()
-        is_open = any(each.startswith(behind) for each in followers)
+        is_open = any(follower.startswith(behind) for follower in followers)
         if behind.startswith(followers) or (self._is_final and is_open):
-            found = self._say(len(text[:place].rstrip()))
-            self._written.append(_joined(found))
-            rest = self._held.text
+            events = self._say(len(text[:place].rstrip()))
+            self._written.append(_joined(events))
+            rest = self._buffer.text
             self._mode = "answered"
             self._ending = Ending(f"</{self._tag}>")
             self._end = self._ending.feed(rest)
             self._ending = self._ending if self._end < 0 and not self._is_final else None
-            return found
+            return events
         if is_open and self._may_wait(text[place:]):
             return self._more_answer(text, place)
         return self._more_answer(text, place + len(closing))
 
     def _more_answer(self, text: str, size: int) -> _Step:
-        """More of it, without white space that may be its last."""
+        """Return more of the answer, holding back trailing white space."""
         kept = len(text[:size].rstrip())
-        found = self._say(kept if self._is_final or self._may_wait(text[kept:]) else size)
-        self._written.append(_joined(found))
-        return found or None
+        events = self._say(kept if self._is_final or self._may_wait(text[kept:]) else size)
+        self._written.append(_joined(events))
+        return events or None
 
     def _answered(self) -> list[ModelEvent]:
-        """All of the block has come: with a command that is never run, or without the closing tag."""
+        """Finish a complete block, with a command never to be run, or without its closing tag."""
         is_whole = self._end >= 0
-        rest, start, end = self._held.cut(self._end if is_whole else len(self._held.text))
+        rest, start, end = self._buffer.cut(self._end if is_whole else len(self._buffer.text))
         self._mode = "over"
         ending = "" if is_whole else self._missing(rest)
         written = "".join((*self._written, rest.rstrip(), ending))
         return [PartEnded(kind="text", start=start, end=end, written=written)]
 
     def _missing(self, rest: str) -> str:
-        """The closing tags that a stop sequence or the end swallowed."""
+        """Return the closing tags swallowed by a stop sequence or by the end."""
         inner = f"</{self._grammar.streamed[self._tag]}>"
         return ("" if inner in rest else inner) + f"</{self._tag}>"
 
     # Fences, thinking, and what comes behind a call.
 
     def _in_fence(self) -> _Step:
-        """Code: nothing in it is a call, unless its host runs calls in code too."""
-        text = self._held.text
+        """Read code; calls in code count only for hosts with that habit."""
+        text = self._buffer.text
         end = text.find("\n") + 1 or len(text)
         tag = text.find("<", 0, end) if self._is_anywhere else -1
         if tag == 0:
@@ -365,38 +365,43 @@ class TagReader(TextReader):
         return self._say(end if tag < 0 else tag)
 
     def _in_thinking(self) -> _Step:
-        """Nothing in it is a call, unless its host runs calls there too."""
-        text, tag = self._held.text, self._thinking[2:-1]
+        """Read thinking; calls in thinking count only for hosts with that habit."""
+        text, tag = self._buffer.text, self._thinking[2:-1]
         has_run = self._calls > 0 and not self._grammar.several
-        if self._is_anywhere and tag in self._grammar.heard and not has_run and not text.startswith(self._thinking):
+        if (
+            self._is_anywhere
+            and tag in self._grammar.thinking_with_calls
+            and not has_run
+            and not text.startswith(self._thinking)
+        ):
             place = text.find("<")
             return self._at_call(text, (f"/{tag}",)) if place == 0 else self._say(place if place > 0 else len(text))
         end = text.find(self._thinking)
         kept = 0 if self._is_final or end >= 0 else _beginning_of(self._thinking, text)
-        found = self._say(end if end >= 0 else len(text) - kept)
+        events = self._say(end if end >= 0 else len(text) - kept)
         if end >= 0:
-            self._held.take(len(self._thinking))
+            self._buffer.take(len(self._thinking))
             self._mode, self._thinking = "over" if has_run else "text", ""
             self._line.begin()
-        return found or ([] if end >= 0 else None)
+        return events or ([] if end >= 0 else None)
 
     def _over(self) -> list[ModelEvent]:
-        """The answer has ended with its call: what the model goes on to write, it has made up; or no more of it is a call."""
+        """Cut off everything after the call."""
         self._mode = "over"
         if self._is_anywhere:
-            return self._say(len(self._held.text))
-        text, start, end = self._held.cut(len(self._held.text))
+            return self._say(len(self._buffer.text))
+        text, start, end = self._buffer.cut(len(self._buffer.text))
         return [CutOff(text=text, start=start, end=end)]
 
     def _say(self, size: int) -> list[ModelEvent]:
-        found = self._held.take(size)
-        for piece in found:
+        pieces = self._buffer.take(size)
+        for piece in pieces:
             self._line.add(piece.text)
         if self._mode == "thinking":
-            return [ThinkingDelta(text=piece.text, start=piece.start, end=piece.end) for piece in found]
-        if self._mode == "fence" and self._code is not None and self._code.closes(_joined(found)):
+            return [ThinkingDelta(text=piece.text, start=piece.start, end=piece.end) for piece in pieces]
+        if self._mode == "fence" and self._code is not None and self._code.closes(_joined(pieces)):
             self._mode, self._code = "text", None
-        return list(found)
+        return list(pieces)
 
 
 def _as_text(event: ThinkingDelta) -> TextDelta:

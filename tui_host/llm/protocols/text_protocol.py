@@ -1,7 +1,7 @@
-"""What the tool protocols of plain text share: the prompt, the history in words, and where in it everything stands.
+"""Shared by the tool protocols of plain text: the prompt, the history in words, and the places of both.
 
-No tool is told to the vendor's API: the system prompt teaches the grammar and lists the tools, results go back as a user's
-message. So they work with every model. Source: tool-protocols.md, section 1.
+No tool is declared in the vendor's API: the system prompt teaches the grammar and lists the tools, results go back as a user's
+message. So every model can use them; `protocols.md` shows each.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 
 from tui_host.llm.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.native import answered
-from tui_host.llm.protocols.tool_protocol import Injected, Prepared, Reader, Told
+from tui_host.llm.protocols.tool_protocol import Injected, Prepared, Reader, ResultPlace
 from tui_host.llm.request_writing import Tools
 from tui_host.settings.templates import INSTRUCTIONS, TOOLS, with_sections
 
 
 @dataclass(slots=True)
 class Words:
-    """A text while it is put together, with the places of what matters in it."""
+    """A text under construction, with the places of injected words and results."""
 
     text: str = ""
     injected: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
@@ -28,20 +28,20 @@ class Words:
     own: tuple[int, int] | None = None
 
     def add(self, text: str, injected: str = "") -> None:
-        """More of it; `injected` says what it is for, where the tool protocol puts it in."""
+        """Add text; `injected` gives the purpose of words from the protocol."""
         start = len(self.text)
         self.text += text
         if injected and text:
             self.injected.append((start, len(self.text), injected))
 
-    def tell(self, call: str, text: str) -> None:
+    def add_result(self, call: str, text: str) -> None:
         """A call's result."""
         start = len(self.text)
         self.text += text
         self.told.append((call, start, len(self.text)))
 
 
-class Plain(ABC):
+class TextProtocol(ABC):
     """A tool protocol of plain text.
 
     Args:
@@ -52,40 +52,40 @@ class Plain(ABC):
     reads_resources: bool = False
     stops: tuple[str, ...] = ()
     envelope: str = ""
-    """What ends a result, where it stands between tags."""
+    """The end of a result between tags."""
 
     def __init__(self, template: str) -> None:
         self._template = template
 
     @abstractmethod
     def reader(self, tools: Sequence[ToolSpec]) -> Reader:
-        """A reader for one answer."""
+        """Make a reader for an answer."""
 
     @abstractmethod
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """The tools as the prompt lists them."""
+        """Return the prompt's list of tools."""
 
     @abstractmethod
     def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        """A call in the protocol's grammar, for one that was asked for in another."""
+        """Write a call in the protocol's grammar."""
 
     @abstractmethod
     def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """The results of one step, as the model is told them."""
+        """Write the results of a step."""
 
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
-        """A tool as its calls name it."""
+        """Return a tool's name as in calls."""
         del tools
         return name
 
     def command(self, message: Message) -> str:
-        """None, where the grammar has no place for one."""
+        """Return nothing, for grammars without commands."""
         del message
         return ""
 
     @abstractmethod
     def form(self, tool: ToolSpec | None) -> str:
-        """The exact form of a call, for this tool or any."""
+        """Return the exact form of a call, for a given tool or any."""
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """The conversation in words; the first message is the prompt."""
@@ -103,43 +103,49 @@ class Plain(ABC):
                     written.append(_Written("user", Words(), message))
                 self._from_user(message, written[-1], tools, before)
         return Prepared(
-            messages=tuple(each.message() for each in written),
+            messages=tuple(sent.message() for sent in written),
             stop_sequences=self.stops,
             injected=tuple(
                 Injected(message=number, start=start, end=end, words=what)
-                for number, each in enumerate(written)
-                for start, end, what in each.words.injected
+                for number, sent in enumerate(written)
+                for start, end, what in sent.words.injected
             ),
             own=None if system.own is None else Injected(message=0, start=system.own[0], end=system.own[1], words=""),
             told=tuple(
-                Told(call=call, message=number, start=start, end=end, note=self._note(each.words.text[start:end]))
-                for number, each in enumerate(written)
-                for call, start, end in each.words.told
+                ResultPlace(
+                    call=call,
+                    message=number,
+                    start=start,
+                    end=end,
+                    note=self._note(sent.words.text[start:end]),
+                )
+                for number, sent in enumerate(written)
+                for call, start, end in sent.words.told
             ),
         )
 
     def _note(self, result: str) -> str:
-        """A result goes as it is; one that could end its own envelope is worth a word."""
+        """Return a warning about a result with its envelope's end inside."""
         return f"contains {self.envelope}, which ends a result" if self.envelope and self.envelope in result else ""
 
     def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
-        """One message of the role `tool`: it is put into words when it is sent, so a session may change its protocol."""
+        """Make a message of the role `tool`. Words come only at sending, so a session may change its protocol."""
         return (Message(role="tool", parts=tuple(results), turn=turn),) if results else ()
 
     def answer(self, message: Message) -> str | None:
-        """What a tag gave as the answer, else the text."""
+        """Return the answer given in a tag, else the text."""
         texts = [part for part in message.parts if isinstance(part, Text)]
         given = [part for part in texts if part.written]
         return "".join(part.text for part in given or texts) or None
 
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
-        """What was wrong, the exact form, and that nothing was run."""
+        """Tell the model the fault, the exact form, and that nothing was run."""
         named = next((tool for tool in tools if _names(reasons, self.spoken(tool.name, (tool,)))), None)
         wrong = "; ".join(dict.fromkeys(reasons))
         return f"Your call could not be read: {wrong}. Nothing of it was run. The exact form is:\n\n{self.form(named)}"
 
     def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
-        """What the person said, behind this message of the conversation (None: as the first); some put it into a frame."""
+        """Write the person's words after a message of the conversation (None for the first); some protocols add a frame."""
         del before, tools
         words.add(text)
 
@@ -152,16 +158,16 @@ class Plain(ABC):
             template = template.replace(INSTRUCTIONS, "")
         rest = template.strip()
         while rest:
-            at = {each: place for each in (TOOLS, INSTRUCTIONS) if (place := rest.find(each)) >= 0}
+            at = {placeholder: place for placeholder in (TOOLS, INSTRUCTIONS) if (place := rest.find(placeholder)) >= 0}
             if not at:
                 words.add(rest, "teaches the tool protocol")
                 break
-            next_one = min(at, key=lambda each: at[each])
+            next_one = min(at, key=lambda placeholder: at[placeholder])
             before, _, rest = rest.partition(next_one)
             words.add(before, "teaches the tool protocol")
             if next_one == TOOLS:
-                known = tools if isinstance(tools, Tools) else Tools(tools)
-                words.add(known.text(self.name, self.tool_list), "lists the tools")
+                offered = tools if isinstance(tools, Tools) else Tools(tools)
+                words.add(offered.text(self.name, self.tool_list), "lists the tools")
             else:
                 words.own = (len(words.text), len(words.text) + len(own))
                 words.add(own)
@@ -181,7 +187,7 @@ class Plain(ABC):
         written.more += [part for part in parts if isinstance(part, Image)]
 
     def _assistant(self, message: Message, written: _Written, tools: Sequence[ToolSpec]) -> None:
-        """The model's own words, up to the end of its last call."""
+        """Write the model's own words, up to the end of its last call."""
         words = written.words
         for part in message.parts:
             if isinstance(part, Thinking):
@@ -195,7 +201,7 @@ class Plain(ABC):
 
 @dataclass(slots=True)
 class _Written:
-    """A message while it is written."""
+    """A message under construction."""
 
     role: Role
     words: Words
@@ -215,7 +221,7 @@ class _Written:
 
 
 def result_text(result: ToolResult) -> str:
-    """A result in words, which name its images; those stand behind the text of the same message."""
+    """Return a result in words with its images named; the images follow the text of the message."""
     texts = [block.text for block in result.content if isinstance(block, Text)]
     images = [f"[image: {block.media_type}]" for block in result.content if isinstance(block, Image)]
     return "\n\n".join(texts or images)

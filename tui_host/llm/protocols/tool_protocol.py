@@ -1,4 +1,4 @@
-"""What a tool protocol is: how the model learns of tools, asks for one, and is told the result. Pure, over any dialect."""
+"""The interface of a tool protocol: how a model learns of tools, calls them, and reads results, over any dialect."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tui_host.llm.messages import Message, ToolResult, ToolSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injected:
-    """Text that was put into a message, by the protocol or by the person's own system prompt.
+    """Text put into a message by the protocol or by the person's system prompt.
 
     Attributes:
         message: The message's place in `Prepared.messages`.
         start: First character of it in the message's text.
         end: One past its last.
-        words: What it is for («lists the tools»), or where it is from («profile translator»).
+        words: The purpose («lists the tools»), or the origin («profile translator»).
     """
 
     message: int
@@ -28,15 +28,15 @@ class Injected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A result's place in the text of a message, for protocols that tell results in words.
+class ResultPlace:
+    """A result's place in a message's text, for protocols with results in words.
 
     Attributes:
-        call: The id of the call whose result it is.
+        call: The id of the result's call.
         message: The message's place in `Prepared.messages`.
         start: First character of the result in the message's text.
         end: One past its last.
-        note: What is worth knowing of it, empty for nothing.
+        note: A warning about the result, empty for none.
     """
 
     call: str
@@ -48,15 +48,15 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The conversation as it goes to the dialect.
+    """The conversation for the dialect.
 
     Attributes:
         messages: The messages, oldest first.
-        tools: What the vendor's own function calling is told of; empty for protocols of plain text.
-        stop_sequences: Where the answer should end.
-        injected: What the protocol put in, for the inspector.
-        own: Where the person's own system prompt stands, None without one.
-        told: Where the results stand, oldest first; empty where they are messages of their own.
+        tools: The tools for the vendor's own function calling; empty for protocols of plain text.
+        stop_sequences: The texts that end an answer.
+        injected: The protocol's additions, for the inspector.
+        own: The place of the person's own system prompt, None without a prompt.
+        told: The places of the results, oldest first; empty where results are messages of their own.
     """
 
     messages: tuple[Message, ...]
@@ -64,23 +64,23 @@ class Prepared:
     stop_sequences: tuple[str, ...] = ()
     injected: tuple[Injected, ...] = ()
     own: Injected | None = None
-    told: tuple[Told, ...] = ()
+    told: tuple[ResultPlace, ...] = ()
 
 
 class Reader(Protocol):
-    """Reads the calls out of one answer: events in, events out, with the byte spans that they came with."""
+    """Reads calls out of an answer: events in, events out, with their byte spans."""
 
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
-        """What this event becomes; text that may be the beginning of a call is held back."""
+        """Read an event; text like the beginning of a call is held back."""
         ...
 
     def finish(self) -> list[ModelEvent]:
-        """What was still held back."""
+        """Return everything still held back."""
         ...
 
 
 class ToolProtocol(Protocol):
-    """How tools are spoken of. One object for all turns: it keeps nothing between calls."""
+    """A way to speak of tools. A single stateless object serves all turns."""
 
     @property
     def name(self) -> str:
@@ -89,38 +89,38 @@ class ToolProtocol(Protocol):
 
     @property
     def reads_resources(self) -> bool:
-        """Whether it has a form of its own in which a resource is asked for; only then is what reads them offered."""
+        """Whether the protocol has a form for reading resources, without which no resource is offered."""
         ...
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
-        """The conversation and the tools in the form that this protocol sends."""
+        """Return the conversation and the tools in the protocol's form."""
         ...
 
     def reader(self, tools: Sequence[ToolSpec]) -> Reader:
-        """A reader for one answer, which may ask for these tools."""
+        """Make a reader for an answer with calls of these tools."""
         ...
 
     def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
-        """What goes into the conversation for the results of one step, in the order of the calls."""
+        """Return the messages for the results of a step, in the order of the calls."""
         ...
 
     def answer(self, message: Message) -> str | None:
-        """What counts as the answer in a turn's last message; None if there is none."""
+        """Return the answer in a turn's last message. None if absent."""
         ...
 
     def command(self, message: Message) -> str:
-        """The command that a turn's last message invites the person to run, to be shown and never run; empty for none."""
+        """Return the command proposed in a turn's last message, for display only; empty if absent."""
         ...
 
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
-        """A tool's name in words, in the form that the model was told it, or wrote it.
+        """Return a tool's name in the form known to the model.
 
         Args:
-            name: The name by which calls have it, of a tool that there is not too.
+            name: The name used in calls, also of an unknown tool.
             tools: What a model may know by name.
         """
         ...
 
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
-        """What the model is told of an answer whose calls cannot be read: what was wrong, and the exact form."""
+        """Tell the model of unreadable calls: the fault and the exact form."""
         ...

@@ -1,12 +1,12 @@
 """HTTP archives, as browsers and mitmproxy write them. Source: HAR 1.2; mitmproxy's `savehar`.
 
-An archive may be of any size: it is read entry by entry. What it keeps of a body has been decoded, and has come at once: so has what
-is made of it. Exchanges that are neither with a model nor with an MCP server are left out, and counted.
+An archive of any size is read entry by entry. It holds each body decoded and in one piece, and so do the records that are made of it.
+Exchanges that are neither with a model nor with an MCP server are left out and counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
@@ -14,21 +14,13 @@ from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.http.http_frames import HttpFrames, is_rpc
 from tui_host.capture.http.observer import BODY_LIMIT
-from tui_host.capture.json.elements import BrokenError, after_space, members
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.record import MISSING, Draft, Head
+from tui_host.capture.json.scan import BrokenError, after_space, members
+from tui_host.capture.record import MISSING, NOT_KNOWN, Draft, Head
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
-from tui_host.opening.drafts import (
-    MOST,
-    File,
-    Gathered,
-    Moment,
-    Notes,
-    Seen,
-    line_of,
-    read_value,
-)
-from tui_host.opening.exchange_assembly import NO_BYTES, NO_STREAM, NOT_KNOWN
+from tui_host.opening.body_dialects import url_dialect
+from tui_host.opening.exchange_assembly import NO_BYTES, NO_STREAM
 from tui_host.opening.har.har_entries import creator, in_order
 from tui_host.opening.har.har_messages import (
     Event,
@@ -43,18 +35,18 @@ from tui_host.opening.har.har_messages import (
     number_of,
     text_of,
 )
-from tui_host.opening.wire_detection import Wires
+from tui_host.opening.import_types import VALUE_LIMIT, File, Moment, Notes, TimedDraft, place_of, read_value
 from tui_host.settings.presets import service_at
 from tui_host.settings.urls import parts_of
 
 _NAME = 60
 _BODILESS = frozenset({204, 304})
 _ROUNDED_NS = 5_000_000
-"""By so much an end may come out late, which is the sum of a start and up to six times that are each rounded."""
-_APART = "mitmproxy"
-"""Who writes so counts the time to connect besides: it may have passed before the exchange began. Source: `savehar`."""
-_OF_TEXT = "playwright"
-"""Who writes so tells of a body the size of its text, be that what came or what a browser has made of it."""
+"""How much too late an end may be computed: it is the sum of a start and up to six times that are each rounded."""
+_COUNTS_CONNECTING_APART = "mitmproxy"
+"""This creator counts the time to connect even if it passed before the exchange began. Source: `savehar`."""
+_COUNTS_TEXT = "playwright"
+"""This creator tells the size of the text of a body, not of the bytes that came."""
 _YEAR_NS = 366 * 86_400 * 1_000_000_000
 
 OTHERS = "exchanges with neither a model nor an MCP server"
@@ -63,7 +55,7 @@ SOCKETS = "WebSocket conversations"
 
 
 def recognise(file: File) -> bool:
-    """Whether it is an archive: an object that begins with `log`, or has little before it."""
+    """Whether a file is an archive: an object with `log` among the first members."""
     data = file.data
     at = after_space(data, 0)
     if data[at : at + 1] != b"{":
@@ -79,69 +71,82 @@ def recognise(file: File) -> bool:
     return False
 
 
-def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
-    """What the archive has of models and MCP servers, in the order of time.
+def read(file: File, notes: Notes) -> Iterator[TimedDraft]:
+    """Read the exchanges with models and MCP servers, in the order of time.
 
     Raises:
-        TuiHostError: It has no entry, or is broken before the first.
+        TuiHostError: The archive has no entries, or is broken before the first.
     """
     notes.progress.expected += len(file.data)
-    peers = _Peers(wires, notes, file)
-    waiting: list[tuple[int, int, Seen]] = []  # what an exchange still has to come while the next one begins
+    entries = _Entries(notes, file)
+    waiting: list[
+        tuple[int, int, TimedDraft]
+    ] = []  # the drafts of an exchange that are later than the start of the next
     number = 0
     for started, start, end in in_order(file, notes):
         while waiting and waiting[0][0] < started.ns + _rounded_ns(waiting[0][2]):
             yield _no_later(heappop(waiting)[2], started)
         notes.progress.advance(end - start)
-        value = read_value(file.data[start:end], is_shallow=True) if end - start <= 2 * MOST else None
+        value = read_value(file.data[start:end], is_shallow=True) if end - start <= 2 * VALUE_LIMIT else None
         if not isinstance(value, Mapping):
-            notes.leave_out(UNREAD, file.name, lambda start=start: f"line {line_of(file.data, start)}, byte {start}")
+            notes.leave_out(UNREAD, file.name, lambda start=start: f"{place_of(file, start)}, byte {start}")
             continue
-        for seen in peers.exchange(value, started):
+        for draft in entries.drafts(value, started):
             number += 1
-            heappush(waiting, (seen.at.ns, number, seen))
+            heappush(waiting, (draft.at.ns, number, draft))
     while waiting:
         yield heappop(waiting)[2]
 
 
-def _rounded_ns(seen: Seen) -> int:
-    return _ROUNDED_NS if seen.draft.direction == "in" and seen.at.is_told else 0
+def _rounded_ns(timed: TimedDraft) -> int:
+    return _ROUNDED_NS if timed.draft.direction == "in" and timed.at.is_told else 0
 
 
-def _no_later(seen: Seen, next_: Moment) -> Seen:
-    """What came before the next exchange began, which may be the next of its own talk."""
-    return seen if seen.at.ns <= next_.ns else replace(seen, at=next_)
+def _no_later(timed: TimedDraft, next_start: Moment) -> TimedDraft:
+    """Move a draft to the start of the next exchange if rounding put it later."""
+    return timed if timed.at.ns <= next_start.ns else timed._replace(at=next_start)
 
 
-class _Peers:
-    """Tells whose exchange an entry is, and makes its records."""
+class _Collected:
+    """Takes drafts as a recorder does, for `HttpFrames`, and gives each the present time."""
 
-    def __init__(self, wires: Wires, notes: Notes, file: File) -> None:
+    def __init__(self, notes: Notes) -> None:
+        self.at = Moment(0)
+        self.drafts: list[TimedDraft] = []
+        self.redactor = Redactor()
+        self.new_exchange: Callable[[], str] = notes.new_exchange
+
+    def append(self, draft: Draft) -> int:
+        """Take a draft."""
+        self.drafts.append(TimedDraft(self.at, draft))
+        return len(self.drafts)
+
+
+class _Entries:
+    """Makes the drafts of entries."""
+
+    def __init__(self, notes: Notes, file: File) -> None:
         self._name = file.name
         by = creator(file)
-        self._before = () if by.startswith(_APART) else ("blocked", "dns", "connect")
-        self._counts_text = by.lower().startswith(_OF_TEXT)
-        self._wires = wires
+        self._before = () if by.startswith(_COUNTS_CONNECTING_APART) else ("blocked", "dns", "connect")
+        self._counts_text = by.lower().startswith(_COUNTS_TEXT)
         self._notes = notes
-        self._gathered = Gathered(notes)
         self._connections: dict[str, tuple[str, Correlator]] = {}
 
-    def exchange(self, entry: Mapping[str, JSON], started: Moment) -> list[Seen]:
-        """The records of an entry; none if it is neither a model's nor an MCP server's."""
+    def drafts(self, entry: Mapping[str, JSON], started: Moment) -> list[TimedDraft]:
+        """Make the drafts of an entry; none if the exchange is neither with a model nor with an MCP server."""
         if entry.get("_webSocketMessages"):
             self._notes.leave_out(SOCKETS, self._name)
             return []
         request, response = mapping(entry.get("request")), mapping(entry.get("response"))
         url, method = text_of(request.get("url")), text_of(request.get("method")).upper()
         sent, events = body_sent(request), events_came(entry)
-        came = b"".join(each.data for each in events) or body_came(response, counts_text=self._counts_text)
-        if self._is_mcp(
-            method, url, sent, came
-        ):  # first: servers also take messages where a model does, as `/messages`
+        came = b"".join(event.data for event in events) or body_came(response, counts_text=self._counts_text)
+        if self._is_mcp(method, url, sent, came):  # first: servers take messages at `/messages`, as a model does
             connection, correlator = self._connection(url, sent)
             draft = Draft(wire="mcp", kind="request", peer=_peer(url), connection=connection)
             frames = correlator
-        elif method == "POST" and self._wires.dialect_at(url):
+        elif method == "POST" and url_dialect(url):
             draft = Draft(wire="llm", kind="request", peer=_peer(url))
             frames = None
         else:
@@ -161,39 +166,39 @@ class _Peers:
         pieces: Sequence[Event],
         started: Moment,
         correlator: Correlator | None,
-    ) -> list[Seen]:
-        gathered = self._gathered
+    ) -> list[TimedDraft]:
+        collected = _Collected(self._notes)
         response = mapping(entry.get("response"))
         sent_at, head_at, end_at = _times(entry, started, self._before)
-        gathered.at = sent_at
-        gathered.append(request)
+        collected.at = sent_at
+        collected.append(request)
         bare = replace(request, head=None, data=b"", malformed=None)
-        frames = None if correlator is None else HttpFrames(gathered, correlator, bare)
+        frames = None if correlator is None else HttpFrames(collected, correlator, bare)
         if frames is not None and request.head is not None and request.head.method == "POST":
             frames.sent(request.data)
         answer = replace(bare, direction="in")
         status = _size(response.get("status"))
-        gathered.at = head_at
+        collected.at = head_at
         if status:
             head = Head(status=status, headers=(*_lacking(entry, pieces), *headers(response)))
-            gathered.append(replace(answer, kind="response", head=head))
+            collected.append(replace(answer, kind="response", head=head))
             if frames is not None:
                 frames.answered(status, content_type(response), None)
         size = 0
         for piece in pieces:
-            gathered.at = _came_at(piece, gathered.at, end_at)
+            collected.at = _came_at(piece, collected.at, end_at)
             data = piece.data[: max(BODY_LIMIT - size, 0)]
             size += len(piece.data)
             if data:
-                gathered.append(replace(answer, kind="chunk", data=data))
+                collected.append(replace(answer, kind="chunk", data=data))
             if data and frames is not None:
                 frames.received(data)
-        gathered.at = max(gathered.at, end_at, key=lambda at: at.ns)
+        collected.at = max(collected.at, end_at, key=lambda at: at.ns)
         if frames is not None:
             frames.finished(whole=True)
-        ending = _ending(response, b"".join(each.data for each in pieces), status)
-        gathered.append(replace(answer, kind=ending.kind, data=ending.to_bytes()))
-        return gathered.take()
+        ending = _ending(response, pieces, status)
+        collected.append(replace(answer, kind=ending.kind, data=ending.to_bytes()))
+        return collected.drafts
 
     def _is_mcp(self, method: str, url: str, sent: bytes, came: bytes) -> bool:
         if method == "POST":
@@ -209,39 +214,40 @@ class _Peers:
 
 
 def _lacking(entry: Mapping[str, JSON], pieces: Sequence[Event]) -> Sequence[tuple[str, str]]:
-    """What of an answer the archive does not have, in the words for it."""
+    """The header that says what is missing of an answer."""
     if events_came(entry):
         return ((NOT_KNOWN, NO_STREAM),)
-    is_changed = any(is_put_back(mapping(entry.get("response")), each.data) for each in pieces)
+    is_changed = any(is_put_back(mapping(entry.get("response")), piece.data) for piece in pieces)
     return ((NOT_KNOWN, NO_BYTES),) if is_changed else ()
 
 
 def _came_at(event: Event, last: Moment, end: Moment) -> Moment:
-    """When an event came: as is told, not before what stands before it; else with the end."""
+    """The time of an event, but not before the last event; the end of the answer if the event tells no time."""
     return Moment(max(event.ns, last.ns)) if event.ns else max(last, end, key=lambda at: at.ns)
 
 
-def _ending(response: Mapping[str, JSON], body: bytes, status: int) -> Ending:
+def _ending(response: Mapping[str, JSON], pieces: Sequence[Event], status: int) -> Ending:
     if not status:
         return Ending(reason="failed", error=text_of(response.get("_error")) or "no response came")
-    told = mapping(response.get("content")).get("size")
+    told_size = mapping(response.get("content")).get("size")
+    body = pieces[0].data if len(pieces) == 1 else b"".join(piece.data for piece in pieces)
     came = len(body)
-    size = came if is_text_counted(response, body) else max(came, _size(told))
+    size = came if is_text_counted(response, body) else max(came, _size(told_size))
     if "event-stream" in content_type(response):
-        told = None  # browsers tell 0 of one that they have not kept
-    is_missing = status not in _BODILESS and not came and is_left_out(response, "content", told)
+        told_size = None  # browsers tell 0 of one that they have not kept
+    is_missing = status not in _BODILESS and not came and is_left_out(response, "content", told_size)
     return Ending(reason=MISSING if is_missing else "complete", size=size, kept=min(came, BODY_LIMIT))
 
 
 def _times(entry: Mapping[str, JSON], started: Moment, before: Sequence[str]) -> tuple[Moment, Moment, Moment]:
-    """When the request was sent, when the head of the answer came, when its end.
+    """When the request was sent, when the head of the answer came, and when the answer ended.
 
-    An archive that has none of these, or -1, or nothing but 0, as what other logs were made into has, does not tell how long it took.
+    An archive without timings, or with nothing but 0 or -1, does not tell how long the exchange took.
 
     Args:
         entry: The exchange.
         started: When it began.
-        before: The timings that passed from then until the request was sent; if there are any, its `time` holds nothing else.
+        before: The timings that pass before the request is sent. With them, the entry's `time` is the sum of all timings.
     """
     timings = mapping(entry.get("timings"))
     sent_ns = started.ns + sum(_ns(timings.get(name)) for name in before)
@@ -253,13 +259,13 @@ def _times(entry: Mapping[str, JSON], started: Moment, before: Sequence[str]) ->
 
 
 def _ns(milliseconds: JSON) -> int:
-    found = number_of(milliseconds)
-    return int(found * 1e6) if 0 < found < _YEAR_NS / 1e6 else 0
+    number = number_of(milliseconds)
+    return int(number * 1e6) if 0 < number < _YEAR_NS / 1e6 else 0
 
 
 def _size(value: JSON) -> int:
-    found = number_of(value)
-    return int(found) if 0 < found < 1 << 62 else 0
+    number = number_of(value)
+    return int(number) if 0 < number < 1 << 62 else 0
 
 
 def _endpoint(url: str) -> str:
@@ -267,6 +273,6 @@ def _endpoint(url: str) -> str:
 
 
 def _peer(url: str) -> str:
-    """What the other side is called: the preset whose service it is, else its host."""
+    """The name of the other side: the preset for the service, else the host of the address."""
     place = parts_of(url).netloc.rpartition("@")[2]
     return service_at(url) or place[:_NAME] or "unknown"

@@ -1,4 +1,4 @@
-"""The entries of an HTTP archive: where each stands in the file, and when it began, in the order of time. Source: HAR 1.2.
+"""The entries of an HTTP archive, with their times and places in the file, in order of time. Source: HAR 1.2.
 
 An archive may be of any size: none of it is held but where its entries stand.
 """
@@ -9,17 +9,17 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from tui_host.capture.json.elements import BrokenError, Data, after_space, elements, members, value_end
 from tui_host.capture.json.narrowing import mapping
-from tui_host.opening.drafts import LATER, LATEST_NS, File, Moment, Notes, line_of, read_value, unreadable
+from tui_host.capture.json.scan import BrokenError, Data, after_space, elements, members, value_end
 from tui_host.opening.har.har_messages import text_of
+from tui_host.opening.import_types import LATEST_NS, TOO_LATE, File, Moment, Notes, line_of, read_value, unreadable
 
 _STARTED = re.compile(rb'"startedDateTime"\s*:\s*"([^"\\]{1,40})"')
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def in_order(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
-    """When each entry began, and where it stands, in the order of time.
+    """Give the start, the first byte and the last byte of each entry, in order of time.
 
     Browsers write them so, and each is read as it is found. Who writes an exchange when it is over, as mitmproxy does, mixes them: then
     none is read before all are found, for the last may be the first.
@@ -29,18 +29,18 @@ def in_order(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
         yield from entries
         return
     notes.progress.expected += len(file.data)
-    found: list[tuple[Moment, int, int]] = []
+    sorted_entries: list[tuple[Moment, int, int]] = []
     for entry in entries:
         notes.progress.advance(entry[2] - entry[1])
-        found.append(entry)
-    yield from sorted(found)
+        sorted_entries.append(entry)
+    yield from sorted(sorted_entries)
 
 
 def _are_in_order(file: File) -> bool:
-    """Whether the times stand in order, as far as a look without the entries tells: no body has such a key unescaped."""
+    """Whether the times stand in order. Reads the keys without parsing entries: no body has the key unescaped."""
     last_ns = 0
-    for found in _STARTED.finditer(file.data):
-        now_ns = _time_ns(found[1].decode("ascii", "replace")) or last_ns
+    for match in _STARTED.finditer(file.data):
+        now_ns = _time_ns(match[1].decode("ascii", "replace")) or last_ns
         if now_ns > LATEST_NS:
             continue
         if now_ns < last_ns:
@@ -50,7 +50,7 @@ def _are_in_order(file: File) -> bool:
 
 
 def _entries(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
-    """When each entry began, and where it stands."""
+    """Give the start, the first byte and the last byte of each entry, in the order of the file."""
     data = file.data
     at = Moment(file.time_ns, is_told=False)
     count = 0
@@ -63,7 +63,7 @@ def _entries(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
             started = _STARTED.search(data, start, end)
             told_ns = None if started is None else _time_ns(started[1].decode("ascii", "replace"))
             if told_ns is not None and told_ns > LATEST_NS:
-                notes.leave_out(LATER, file.name, lambda start=start: f"line {line_of(data, start)}, byte {start}")
+                notes.leave_out(TOO_LATE, file.name, lambda start=start: f"line {line_of(data, start)}, byte {start}")
                 told_ns = None
             at = Moment(at.ns, is_told=False) if told_ns is None else Moment(told_ns)
             yield at, start, end
@@ -71,16 +71,18 @@ def _entries(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
         where = f"line {line_of(data, error.at)}, byte {error.at}"
         if not count:
             raise unreadable(file, f"this HTTP archive is broken: {error}", where) from error
-        notes.told.append(f"{file.name}, {where}: this HTTP archive is broken ({error}): what stands before is read.")
+        notes.messages.append(
+            f"{file.name}, {where}: this HTTP archive is broken ({error}): what stands before is read."
+        )
 
 
 def _member(data: Data, at: int | None, name: bytes) -> int | None:
-    """Where the value of an object's member begins; None without one. What stands behind it is not looked at."""
+    """Find where the value of an object's member begins; None without the member. Reads no further."""
     return None if at is None else next((value for key, value in members(data, at) if key == name), None)
 
 
 def creator(file: File) -> str:
-    """What wrote the archive, as far as it says so before its entries."""
+    """The program that wrote the archive, if named before the entries."""
     data = file.data
     try:
         log = _member(data, after_space(data, 0), b"log")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tui_host.capture.json.narrowing import items, mapping, short
 from tui_host.capture.record import value_of
 from tui_host.errors import JSON
-from tui_host.opening.drafts import LATEST_NS
+from tui_host.opening.import_types import LATEST_NS
 
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 _BEYOND = 1 << 64
@@ -52,14 +52,14 @@ def body_came(response: Mapping[str, JSON], *, counts_text: bool = False) -> byt
 
 
 def is_put_back(response: Mapping[str, JSON], came: bytes) -> bool:
-    """Whether a body's bytes are not those of its text in the archive, but what that text was read from."""
+    """Whether a body's bytes were restored from text in the archive."""
     content = mapping(response.get("content"))
     is_text = text_of(content.get("encoding")).lower() != "base64"
     return bool(came) and is_text and text_of(content.get("text")).encode("utf-8", "surrogatepass") != came
 
 
 def is_text_counted(response: Mapping[str, JSON], came: bytes) -> bool:
-    """Whether the size that is told is that of the text in the archive, and not of the bytes that this was read from."""
+    """Whether the told size counts the text in the archive and not the restored bytes."""
     content = mapping(response.get("content"))
     text = text_of(content.get("text")).encode("utf-8", "surrogatepass")
     return is_put_back(response, came) and number_of(content.get("size")) == len(text)
@@ -78,10 +78,10 @@ class Event(NamedTuple):
 
 
 def events_came(entry: Mapping[str, JSON]) -> Sequence[Event]:
-    """The events of a stream of which the archive has no text: browsers keep them beside it. Source: Chrome's `_eventSourceMessages`."""
+    """The events of a stream without a text, which browsers list beside the response. Source: Chrome's `_eventSourceMessages`."""
     if mapping(mapping(entry.get("response")).get("content")).get("text"):
         return ()
-    return [_event(each) for each in map(mapping, items(entry.get("_eventSourceMessages"))) if "data" in each]
+    return [_event(message) for message in map(mapping, items(entry.get("_eventSourceMessages"))) if "data" in message]
 
 
 def _event(told: Mapping[str, JSON]) -> Event:
@@ -96,29 +96,31 @@ def _event(told: Mapping[str, JSON]) -> Event:
 
 def headers(message: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
     """The headers that have a name."""
-    found = map(mapping, items(message.get("headers")))
-    return tuple((text_of(each.get("name")), text_of(each.get("value"))) for each in found if text_of(each.get("name")))
+    entries = map(mapping, items(message.get("headers")))
+    return tuple(
+        (text_of(header.get("name")), text_of(header.get("value"))) for header in entries if text_of(header.get("name"))
+    )
 
 
 def content_type(message: Mapping[str, JSON]) -> str:
-    """What its header says that its body is, in small letters."""
+    """The content type in the header, in small letters."""
     return value_of(headers(message), "content-type").strip().lower()
 
 
 def is_left_out(message: Mapping[str, JSON], part: str, size: JSON) -> bool:
-    """Whether the archive does not have the body of a message that may have had one: no exporter has to keep it."""
+    """Whether the body of a message is missing in the archive: exporters need not keep bodies."""
     return "text" not in mapping(message.get(part)) and size != 0
 
 
 def text_of(value: JSON) -> str:
-    """A text, however long: an address and a header are shown as they came."""
+    """A text, however long: addresses and headers are shown whole."""
     if isinstance(value, str):
         return value
     return "" if value is None else short(value)
 
 
 def number_of(value: JSON) -> float:
-    """A number, which some write as a text; 0 for what is none, or beyond all that is counted here."""
+    """A number, or a number written as text; 0 for anything else or beyond all sense."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return float(value)
     return value if isinstance(value, int | float) and abs(value) < _BEYOND else 0
@@ -147,7 +149,7 @@ def _bytes(held: Mapping[str, JSON], media: str, sizes: tuple[float, ...]) -> by
 
 
 def _read_as_bytes(text: str, media: str) -> bytes:
-    """The bytes of a text whose characters are bytes of UTF-8, the last of them perhaps cut; empty for another."""
+    """Encode a text of which each character is a byte of UTF-8, perhaps cut at the end; empty for any other text."""
     if "charset" in media and media.partition(";")[0].strip() not in _ALWAYS_UTF8:
         return b""
     try:
@@ -159,7 +161,7 @@ def _read_as_bytes(text: str, media: str) -> bytes:
 
 
 def _single_bytes(text: str) -> bytes:
-    """The bytes of a text that was read a byte at a time.
+    """Encode a text that was decoded byte by byte.
 
     Raises:
         UnicodeError: It was not.

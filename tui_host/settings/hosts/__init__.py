@@ -1,1 +1,1 @@
-"""Other hosts' configuration files: where they are, what stands in them, and how to change one without touching the rest."""
+"""Configuration files of other hosts: the only code that reads and writes them."""

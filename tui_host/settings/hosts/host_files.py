@@ -1,7 +1,7 @@
-"""Another host's file on the disk: read whole, replaced whole, and never without a copy of what it was.
+"""Reads and replaces another host's file, always with a copy of the old content.
 
-A copy's name ends in a digest of what was written in its stead. So it is known which state it is to be put back into, without any
-record elsewhere: where the file still has that digest, nobody has changed it since.
+A copy's name ends in a digest of the content written in its place. A file that still has this digest was not edited since, so it can
+be restored without any record elsewhere.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from tui_host.settings.save import write_private
 from tui_host.settings.toml_files import shown_path
 
 LIMIT = 64 << 20
-"""Bytes that are read; the longest of such files, with a host's whole history in it, has a few millions."""
+"""Largest file, in bytes; the longest known, with a host's whole history, has a few million."""
 _BEFORE_TAP = ".before-tap-"
 _BEFORE_UNTAP = ".before-untap-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFile:
-    """A file as it was read.
+    """A file as read.
 
     Attributes:
-        path: As it was named.
-        data: All that is in it.
-        mode: Who may do what with it.
-        names: How many it has: hard links.
+        path: As named.
+        data: The content.
+        mode: The permission bits.
+        names: Number of hard links.
     """
 
     path: Path
@@ -45,10 +45,10 @@ class HostFile:
 
     @property
     def text(self) -> str:
-        """Its text, with a byte-order mark if there is one.
+        """The file's text, including a byte-order mark.
 
         Raises:
-            SettingsError: It is not UTF-8.
+            SettingsError: The file is not UTF-8.
         """
         try:
             return self.data.decode()
@@ -58,19 +58,19 @@ class HostFile:
             ) from None
 
     def broken(self, error: BrokenJsonError) -> SettingsError:
-        """What a person is told of a file that is no JSON."""
+        """Return the error for a file that is not JSON."""
         where = f"{shown_path(self.path)}: line {error.line}, column {error.column}"
-        return SettingsError(f"not JSON: {error}", where, "mend it first; nothing has been written")
+        return SettingsError(f"not JSON: {error}", where, "fix it first; nothing was written")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What a file was before.
+    """A file's content before taps were written.
 
     Attributes:
-        data: What is to be in it.
-        copies: Where that comes from, not needed once it is in place.
-        is_whole: No other change of ours is known that would have to be undone.
+        data: The content.
+        copies: The copies it comes from, obsolete once restored.
+        is_whole: No further change of ours is known.
     """
 
     data: bytes
@@ -79,27 +79,25 @@ class Restored:
 
 
 def read(path: Path) -> HostFile:
-    """Read a file whole.
+    """Read a whole file.
 
     Raises:
-        SettingsError: It is no file, cannot be read, or is far too long.
+        SettingsError: The path is not a file, cannot be read, or is too long.
     """
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise SettingsError("not a file", shown_path(path), "name the file of the host's configuration")
-        if found.st_size > LIMIT:
-            raise SettingsError(f"longer than {LIMIT >> 20} MiB", shown_path(path), "name the host's file")
-        return HostFile(path=path, data=path.read_bytes(), mode=stat.S_IMODE(found.st_mode), names=found.st_nlink)
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise SettingsError("not a file", shown_path(path), "give the path of the host's configuration file")
+        if status.st_size > LIMIT:
+            raise SettingsError(f"longer than {LIMIT >> 20} MiB", shown_path(path), "give the path of the host's file")
+        return HostFile(path=path, data=path.read_bytes(), mode=stat.S_IMODE(status.st_mode), names=status.st_nlink)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise SettingsError(
-            f"cannot be read: {reason}", shown_path(path), "look at its place and permissions"
-        ) from error
+        raise SettingsError(f"cannot be read: {reason}", shown_path(path), "check its path and permissions") from error
 
 
 def replace_with_tapped(file: HostFile, data: bytes, now: datetime) -> Path:
-    """Write a file with taps in it, and keep it as it was beside it; returns where.
+    """Write a file with taps, and keep a copy of the old content beside it; returns the copy's path.
 
     Raises:
         SettingsError: It has changed since it was read, is read-only, or cannot be written.
@@ -108,7 +106,7 @@ def replace_with_tapped(file: HostFile, data: bytes, now: datetime) -> Path:
 
 
 def replace_with_untapped(file: HostFile, data: bytes, now: datetime) -> Path:
-    """Write a file from which taps were taken out, and keep it as it was beside it; returns where.
+    """Write a file without taps, and keep a copy of the old content beside it; returns the copy's path.
 
     Raises:
         SettingsError: It has changed since it was read, is read-only, or cannot be written.
@@ -117,7 +115,7 @@ def replace_with_untapped(file: HostFile, data: bytes, now: datetime) -> Path:
 
 
 def put_back(file: HostFile, restored: Restored) -> None:
-    """Write what a file was, and remove the copies that said so.
+    """Restore a file, and delete the copies used.
 
     Raises:
         SettingsError: It has changed since it was read, is read-only, or cannot be written.
@@ -129,29 +127,29 @@ def put_back(file: HostFile, restored: Restored) -> None:
 
 
 def restored(file: HostFile) -> Restored | None:
-    """What a file was before taps were written into it; None where somebody has changed it since.
+    """Return a file's content before taps were written; None if the file was edited since.
 
     Raises:
         SettingsError: A copy cannot be read.
     """
-    known = [*copies(file.path, _BEFORE_TAP)]
+    candidates = [*copies(file.path, _BEFORE_TAP)]
     data, used = file.data, list[Path]()
-    while copy := next((path for path in reversed(known) if path.name.endswith(f"-{_digest(data)}")), None):
-        known.remove(copy)
+    while copy := next((path for path in reversed(candidates) if path.name.endswith(f"-{_digest(data)}")), None):
+        candidates.remove(copy)
         used.append(copy)
         data = read(copy).data
-    return Restored(data=data, copies=tuple(used), is_whole=not known) if used else None
+    return Restored(data=data, copies=tuple(used), is_whole=not candidates) if used else None
 
 
 def copies(path: Path, *kinds: str) -> Sequence[Path]:
-    """The copies that are beside a file, of what it was before taps were put in or taken out; those of some kinds alone, if any are named."""
+    """Return the copies beside a file, from before taps were written or removed; `kinds` selects some."""
     folder, name = _beside(path)
     beginnings = tuple(f"{name}{kind}" for kind in kinds or (_BEFORE_TAP, _BEFORE_UNTAP))
-    return [each for each in sorted(folder.iterdir()) if each.name.startswith(beginnings)]
+    return [path for path in sorted(folder.iterdir()) if path.name.startswith(beginnings)]
 
 
 def is_known(path: Path) -> bool:
-    """Whether a copy is there from which it could be told what a file was before taps."""
+    """Whether a copy from before taps exists."""
     return bool(copies(path, _BEFORE_TAP))
 
 
@@ -165,7 +163,7 @@ def _replace(file: HostFile, data: bytes, ending: str) -> Path:
 
 
 def _write(file: HostFile, data: bytes) -> None:
-    """Replace it whole; but one that has other names is written where it is, so that they all name it still."""
+    """Replace the file; a file with several hard links is overwritten in place, so that all names keep it."""
     if file.names == 1:
         write_private(file.path, data, file.mode)
         return
@@ -179,7 +177,7 @@ def _write(file: HostFile, data: bytes) -> None:
                 raise
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        remedy = "look at its permissions and the free space"
+        remedy = "check its permissions and the free space"
         raise SettingsError(f"cannot be written: {reason}", shown_path(file.path), remedy) from error
 
 
@@ -193,16 +191,16 @@ def _overwrite(opened: FileIO, data: bytes) -> None:
 
 
 def _check_writable(file: HostFile) -> None:
-    """A running host may have written its file while a person looked at the difference, and some are not to be written at all."""
+    """Refuse to write if the host has changed the file meanwhile, or if it is read-only."""
     if read(file.path).data != file.data:
-        raise SettingsError("changed while you looked", shown_path(file.path), "do it again; nothing has been written")
-    if not file.mode & stat.S_IWUSR:  # it would be replaced all the same, by whoever may write in its folder
-        remedy = "change what it is made from, or make it writable; nothing has been written"
+        raise SettingsError("changed while you looked", shown_path(file.path), "try again; nothing was written")
+    if not file.mode & stat.S_IWUSR:  # replacing would succeed for anyone who may write in the folder
+        remedy = "edit its source, or make it writable; nothing was written"
         raise SettingsError("read-only", shown_path(file.path), remedy)
 
 
 def _beside(path: Path) -> tuple[Path, str]:
-    """The folder of the file that a path leads to, and that file's name."""
+    """Return the real file's folder and name."""
     real = path.resolve()
     return real.parent, real.name
 

@@ -1,4 +1,4 @@
-"""The servers that stand in a host's file."""
+"""Finds the servers in a host's configuration file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tui_host.settings.hosts.known_hosts import ANY, KnownHost
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One server in a host's file.
+    """A server in a host's file.
 
     Attributes:
-        place: The keys that lead to it.
-        node: The object that holds its command or URL.
-        url: Where it is, if it is behind a URL; else empty.
+        place: Keys leading to the server.
+        node: The object with its command or URL.
+        url: The URL of a remote server, else empty.
     """
 
     place: tuple[str, ...]
@@ -25,12 +25,12 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """What the host calls it."""
+        """The host's name for the server."""
         return self.place[-1]
 
     @property
     def words(self) -> tuple[str, ...] | None:
-        """Its command and arguments, None if it has no command, or arguments that are no list of strings."""
+        """Command and arguments; None without a command, or if the arguments are not a list of strings."""
         command = self.node.member("command")
         if command is None or not isinstance(command.value, Scalar) or not isinstance(command.value.value, str):
             return None
@@ -48,7 +48,7 @@ class Entry:
 
     @property
     def no_arguments(self) -> str:
-        """How it says that it has no arguments; empty where it says nothing of them, or has some."""
+        """How the file writes an empty argument list (`null` or `[]`); empty if it does not, or has arguments."""
         arguments = self.node.member("args")
         if arguments is None or not (is_null(arguments.value) or isinstance(arguments.value, Array)):
             return ""
@@ -56,15 +56,15 @@ class Entry:
 
 
 def is_null(node: Node) -> bool:
-    """Whether it says that there is nothing."""
+    """Whether a node is `null`."""
     return isinstance(node, Scalar) and node.value is None
 
 
 def servers_in(text: str, host: KnownHost) -> tuple[Entry, ...]:
-    """All servers in the text of a host's file.
+    """Return all servers in the text of a host's file.
 
     Raises:
-        BrokenJsonError: The text is no JSON.
+        BrokenJsonError: The text is not JSON.
     """
     return tuple(_entries(parse(text), host))
 
@@ -82,8 +82,8 @@ def _entry(place: tuple[str, ...], node: Object, host: KnownHost) -> Entry:
     inner = node.member(host.inside) if host.inside else None
     if inner is not None and isinstance(inner.value, Object):
         node = inner.value
-    found = (node.member(key) for key in host.urls)
-    values = (member.value.value for member in found if member is not None and isinstance(member.value, Scalar))
+    url_members = (node.member(key) for key in host.urls)
+    values = (member.value.value for member in url_members if member is not None and isinstance(member.value, Scalar))
     url = next((value for value in values if isinstance(value, str)), "")
     return Entry(place=place, node=node, url="" if node.member("command") else url)
 

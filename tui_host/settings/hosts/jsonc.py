@@ -1,6 +1,6 @@
-"""JSON with places, as editors write it: comments, trailing commas and a byte-order mark are let stand.
+"""Parses JSON with comments and trailing commas, and keeps the position of every value.
 
-A text is never written anew: what has to change is replaced between two places, and every other character stays.
+A text is never rewritten: edits replace a range, and every other character stays.
 Source: RFC 8259; for comments and trailing commas, Visual Studio Code's "JSON with Comments".
 """
 
@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 DEPTH = 200
-"""Levels of nesting that are read; no host's file has ten."""
+"""Deepest nesting; no host's file has ten levels."""
 
-# No possessive group round what may give back: Python 3.11 before .5 matches those wrongly.
+# No possessive group around a backtracking part: Python before 3.11.5 matches those wrongly.
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*"')
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null")
 
 
 class BrokenJsonError(ValueError):
-    """A text that is no JSON.
+    """The text is not JSON.
 
     Attributes:
-        line: Where, from 1 on.
-        column: Where in it, from 1 on.
+        line: From 1.
+        column: From 1.
     """
 
     def __init__(self, what: str, text: str, at: int) -> None:
@@ -40,9 +40,9 @@ class Scalar:
     """A string, a number, true, false or null.
 
     Attributes:
-        start: Its first character.
-        end: One past its last.
-        value: What it says.
+        start: First character.
+        end: One past the last.
+        value: The parsed value.
     """
 
     start: int
@@ -52,7 +52,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Array:
-    """An array; `start` is its bracket, `end` one past the other."""
+    """An array, from bracket (`start`) to one past the closing bracket (`end`)."""
 
     start: int
     end: int
@@ -61,7 +61,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A key, where it begins, and its value."""
+    """A key with its start and its value."""
 
     start: int
     key: str
@@ -70,14 +70,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Object:
-    """An object; `start` is its brace, `end` one past the other."""
+    """An object, from brace (`start`) to one past the closing brace (`end`)."""
 
     start: int
     end: int
     members: tuple[Member, ...]
 
     def member(self, key: str) -> Member | None:
-        """The member of that name; of several the last, as every reader takes it."""
+        """Return the member with a key; the last of several, as in every JSON reader."""
         return next((member for member in reversed(self.members) if member.key == key), None)
 
 
@@ -86,7 +86,7 @@ Node: TypeAlias = Scalar | Array | Object
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What to put between two places of a text."""
+    """A replacement for a range of a text."""
 
     start: int
     end: int
@@ -94,7 +94,7 @@ class Edit:
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """The text with some edits, which do not overlap; all else as it was."""
+    """Apply edits that do not overlap; everything else stays."""
     pieces: list[str] = []
     at = 0
     for edit in sorted(edits, key=lambda edit: edit.start):
@@ -104,10 +104,10 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 
 def parse(text: str) -> Node | None:
-    """Read a text; None where nothing but space and comments is in it.
+    """Parse a text; None if it holds only space and comments.
 
     Raises:
-        BrokenJsonError: It is no JSON, not even with comments and trailing commas.
+        BrokenJsonError: The text is not JSON, even with comments and trailing commas.
     """
     reader = _Reader(text)
     at = reader.space(1 if text.startswith("\ufeff") else 0)
@@ -116,20 +116,20 @@ def parse(text: str) -> Node | None:
     node = reader.value(at, 0)
     end = reader.space(node.end)
     if end < len(text):
-        raise BrokenJsonError("something after its end", text, end)
+        raise BrokenJsonError("text after the end", text, end)
     return node
 
 
 def after_space(text: str, at: int) -> int:
-    """The first place from there on that is neither space nor comment."""
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
+    """Skip space and comments from a position."""
+    space = _SPACE.match(text, at)
+    return at if space is None else space.end()
 
 
 def _scalar(text: str) -> int | float | bool | None:
     try:
         return json.loads(text)
-    except ValueError:  # an integer of more digits than Python reads; in its text it stays as it is
+    except ValueError:  # an integer with more digits than Python reads; its text stays unchanged
         return float(text)
 
 
@@ -152,21 +152,21 @@ class _Reader:
                 string, end = self._string(at)
                 return Scalar(start=at, end=end, value=string)
             case _:
-                found = _SCALAR.match(self._text, at)
-                if found is None:
+                scalar = _SCALAR.match(self._text, at)
+                if scalar is None:
                     raise BrokenJsonError("a value is missing", self._text, at)
-                return Scalar(start=at, end=found.end(), value=_scalar(found[0]))
+                return Scalar(start=at, end=scalar.end(), value=_scalar(scalar[0]))
 
     def _string(self, at: int) -> tuple[str, int]:
-        found = _STRING.match(self._text, at)
-        if found is None:
-            raise BrokenJsonError("a string has no end, or a control character in it", self._text, at)
-        if "\\" not in found[0]:
-            return found[0][1:-1], found.end()  # reading each through `json` takes most of the time for a long file
+        string = _STRING.match(self._text, at)
+        if string is None:
+            raise BrokenJsonError("a string has no end, or contains a control character", self._text, at)
+        if "\\" not in string[0]:
+            return string[0][1:-1], string.end()  # calling `json` for each string dominates the time for a long file
         try:
-            return str(json.loads(found[0])), found.end()
+            return str(json.loads(string[0])), string.end()
         except ValueError:
-            raise BrokenJsonError("a string has an escape that JSON does not know", self._text, at) from None
+            raise BrokenJsonError("a string has an unknown escape", self._text, at) from None
 
     def _object(self, start: int, depth: int) -> Object:
         members: list[Member] = []
@@ -193,7 +193,7 @@ class _Reader:
         return Array(start=start, end=at + 1, elements=tuple(elements))
 
     def _next(self, at: int, bracket: str) -> int:
-        """Where the next member or the closing bracket is."""
+        """Return the position of the next member or of the closing bracket."""
         at = self.space(at)
         if self._text.startswith(",", at):
             return self.space(at + 1)

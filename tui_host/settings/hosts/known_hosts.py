@@ -1,7 +1,7 @@
-"""The hosts whose configuration is known, as one table.
+"""A table of hosts whose configuration files are known.
 
-Source: each host's documentation and, for Cline and Gemini CLI, its code, as of autumn 2026. `{config}` is where applications of a
-desktop keep what is theirs: `~/.config` on Linux, `~/Library/Application Support` on macOS.
+Source: each host's documentation and, for Cline and Gemini CLI, its code, as of autumn 2026. `{config}` is the folder for desktop
+applications: `~/.config` on Linux, `~/Library/Application Support` on macOS.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ VSCODES = (
     *("{config}/Code", "{config}/Code - Insiders", "{config}/VSCodium"),
     *("{home}/.var/app/com.visualstudio.code/config/Code", "{home}/.var/app/com.vscodium.codium/config/VSCodium"),
 )
-"""Folders of Visual Studio Code. Its snap uses the first too."""
+"""Folders of Visual Studio Code. The snap uses the first."""
 KIN = ("{config}/Cursor", "{config}/Windsurf")
-"""Folders of editors that were made from it, and can hold the same extensions."""
+"""Folders of forks, which can hold the same extensions."""
 FLATPAKS = "/.var/app/"
-"""In the path of what belongs to a Flatpak."""
+"""Part of every path in a Flatpak."""
 ANY = "*"
-"""In `servers`: whatever the key is."""
+"""Wildcard for a key in `servers`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +32,14 @@ class KnownHost:
     """A host and its files.
 
     Attributes:
-        name: As it is typed.
-        title: As it calls itself.
-        files: Patterns of the person's own files; `{…}` is a place of `places`.
-        project_files: Files in a project's folder, often shared with others; used only where a person names them.
-        servers: Keys that lead to an object of servers by name.
-        inside: A member of a server's object that may hold its command or URL in its stead.
-        urls: Members that hold a server's URL.
-        note: What is not as one would expect with this host, and why; may be empty.
+        name: As typed.
+        title: Display name.
+        files: Patterns of the user's own files; `{…}` is a key of `_places`.
+        project_files: Files in a project's folder, often shared; used only when named by the user.
+        servers: Keys leading to an object of servers by name.
+        inside: Member of a server's object that may hold the command or URL instead.
+        urls: Members with a server's URL.
+        note: Known peculiarity of the host, may be empty.
     """
 
     name: str
@@ -57,7 +57,7 @@ HOSTS = (
         name="claude-desktop",
         title="Claude Desktop",
         files=("{config}/Claude/claude_desktop_config.json",),
-        note="its model cannot be redirected: what it says to its servers is all that can be recorded",
+        note="its model cannot be redirected, so only the traffic with its servers can be recorded",
     ),
     KnownHost(
         name="claude-code",
@@ -71,7 +71,7 @@ HOSTS = (
         title="Cursor",
         files=("{home}/.cursor/mcp.json",),
         project_files=(".cursor/mcp.json",),
-        note="cursor-agent asks once more whether a server whose command has changed is approved",
+        note="cursor-agent asks again for approval of a server whose command has changed",
     ),
     KnownHost(
         name="vscode",
@@ -109,39 +109,41 @@ _SHORT = {"claude": "claude-desktop", "code": "vscode", "gemini": "gemini-cli"}
 
 
 def known_host(typed: str) -> KnownHost:
-    """The host of that name, however it is spelled: `claude-desktop`, `"Claude Desktop"`, `vs-code`, `gemini`.
+    """Find a host by name in any spelling: `claude-desktop`, `"Claude Desktop"`, `vs-code`, `gemini`.
 
     Raises:
-        SettingsError: No such host is known.
+        SettingsError: The host is unknown.
     """
     plain = _plain(typed)
     for host in HOSTS:
         if plain in {_plain(host.name), _plain(host.title)} or _SHORT.get(plain) == host.name:
             return host
     names = [host.name for host in HOSTS]
-    otherwise = f"known are {', '.join(names)}; put «tui-host tap stdio NAME --» before a server's command by hand"
-    raise SettingsError(f"{shown(typed)} is not known here", "HOST", nearest(typed, names, otherwise))
+    otherwise = (
+        f"choose from {', '.join(names)}, or write «tui-host tap stdio NAME --» in front of a server's command by hand"
+    )
+    raise SettingsError(f"unknown host {shown(typed)}", "HOST", nearest(typed, names, otherwise))
 
 
 def files_of(host: KnownHost, environment: Mapping[str, str], platform: str = sys.platform) -> list[Path]:
-    """Where a host's own files are: each that exists, then for each pattern without any the place where one would be.
+    """Return a host's existing files, then the expected paths of missing ones.
 
     Raises:
         SettingsError: No home folder is known.
     """
-    found: list[Path] = []
+    existing: list[Path] = []
     missing: list[Path] = []
     places = _places(environment, platform)
     for pattern in host.files:
         path = Path(pattern.format_map(places))
         folder, star, rest = str(path).partition("/*/")
         if star:
-            found += sorted(Path(folder).glob(f"*/{rest}"))
+            existing += sorted(Path(folder).glob(f"*/{rest}"))
         elif path.exists():
-            found.append(path)
+            existing.append(path)
         elif FLATPAKS not in pattern:  # only some have one
             missing.append(path)
-    return [*found, *missing]
+    return [*existing, *missing]
 
 
 def _places(environment: Mapping[str, str], platform: str) -> dict[str, str]:

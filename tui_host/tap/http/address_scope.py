@@ -1,9 +1,8 @@
-"""How far in a place may be that metadata names: no further than whoever names it is itself.
+"""Limits for addresses named in metadata: no further inside a network than the server that names them.
 
-A relay runs on a person's machine. Whoever answers at a public address is not to have it ask what that machine or its network alone can
-reach, and what is on that network nothing that only the machine can. A name says nothing of that, nor does what it led to a moment ago:
-so the addresses are judged that are then connected to, and an upstream counts as what it was seen at from furthest out.
-Source: threats.md, NET-04; MCP, Security Best Practices, Server-Side Request Forgery.
+A server at a public address must not have the relay ask what only this machine or its network can reach. Names do not tell, so the addresses
+are judged at the moment of connecting, and an upstream counts as the outermost address it was seen at.
+Source: MCP, Security Best Practices, Server-Side Request Forgery.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ class Depth(IntEnum):
 
 
 class Reach:
-    """What an upstream may name.
+    """Places that an upstream may name.
 
     Args:
-        host: The upstream's, as its URL spells it.
-        is_plain: It is asked by http.
+        host: The upstream's host, as spelled in the URL.
+        is_plain: The upstream is asked over http.
     """
 
     def __init__(self, host: str, *, is_plain: bool = False) -> None:
@@ -39,44 +38,44 @@ class Reach:
         self._depth = None if address is None else depth_of(address) or Depth.PUBLIC
 
     def allows_plain(self, host: str) -> bool:
-        """Whether http will do: on the upstream's own machine, as far as the names tell, if it is asked so itself or is this machine."""
+        """Whether http will do: on the upstream's own machine, judging by names, or on this machine for a local upstream."""
         return host.lower() == self._plain_host or (self._depth == Depth.MACHINE and is_here(host))
 
     def seen_at(self, address: str) -> None:
-        """The upstream was connected to there."""
+        """Note where the upstream was reached."""
         depth = depth_of(address) or Depth.PUBLIC
         self._depth = depth if self._depth is None else min(self._depth, depth)
 
     def allows(self, address: str) -> bool:
-        """Whether what it names may be there."""
+        """Whether the upstream may name an address."""
         depth = depth_of(address)
         return depth is not None and depth <= (self._depth or Depth.PUBLIC)
 
     def allows_name(self, host: str) -> bool:
-        """Whether it may name this host, as far as the name itself tells; what it leads to is another matter."""
+        """Whether the upstream may name a host, judging by the name alone and not by the host's addresses."""
         address = _spelled(host)
         return address is None or self.allows(address)
 
 
 def is_here(host: str) -> bool:
-    """Whether a host's name by itself means this machine."""
+    """Whether a host's name alone means this machine."""
     address = _spelled(host)
     return address is not None and depth_of(address) == Depth.MACHINE
 
 
 def depth_of(address: str) -> Depth | None:
-    """From where an IP address can be reached; None for one that nobody is to name."""
-    found = _innermost(ip_address(address))
-    if found.is_loopback or found.is_unspecified:  # whoever connects to the latter comes to this machine
+    """From where an IP address can be reached; None for addresses that nobody may name."""
+    inner = _innermost(ip_address(address))
+    if inner.is_loopback or inner.is_unspecified:  # whoever connects to the latter comes to this machine
         return Depth.MACHINE
-    if found.is_link_local or found.is_multicast or found.is_reserved:
+    if inner.is_link_local or inner.is_multicast or inner.is_reserved:
         return None
-    is_site = isinstance(found, IPv6Address) and found.is_site_local
-    return Depth.PUBLIC if found.is_global and not is_site else Depth.NETWORK
+    is_site = isinstance(inner, IPv6Address) and inner.is_site_local
+    return Depth.PUBLIC if inner.is_global and not is_site else Depth.NETWORK
 
 
 def _innermost(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The IPv4 address that an IPv6 one leads to, itself where it leads to none."""
+    """The IPv4 address behind an IPv6 address, or the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address in _TRANSLATED:
@@ -85,11 +84,11 @@ def _innermost(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 
 def _spelled(host: str) -> str | None:
-    """The address that a host's name is by itself, in any of the ways in which the system reads one; None for all other names."""
+    """The address that a host's name spells, in every notation of the system; None for real names."""
     if is_loopback(host) or host.lower().rstrip(".").endswith(".localhost"):
         return "127.0.0.1"
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
         return None
-    return str(found[0][4][0])
+    return str(infos[0][4][0])

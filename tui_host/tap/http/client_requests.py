@@ -1,38 +1,31 @@
-"""Requests as a client sends them, until each can go on: read, let in, and held where something has to be there first.
-
-That is the rest of a short form, which is looked into, or what the tap has to know of a server before its client does.
-"""
+"""A client's requests, read, let in, and held until they can go on: a short form until the form is complete."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from tui_host.tap.http import loop_detection as rounds
-from tui_host.tap.http.logins import Logins, Route
-from tui_host.tap.http.own_requests import learn
+from tui_host.tap.http.logins import Route
 from tui_host.tap.http.relay import Relay
 from tui_host.tap.message_framing import Framing, request_framing
 from tui_host.tap.message_heads import HeadEnd, HeadError, RequestHead, read_request
 
 PIPELINED_LIMIT = 64 << 10
-"""Bytes that a client may send ahead of an answer before no more is read from it."""
-NOT_NAMED = "no metadata of the upstream names the authorization server that this place stood for: sign in anew"
+"""Bytes that a client may send ahead of an answer before reading pauses."""
+NOT_NAMED = "no metadata has named the authorization server that this place stood for: log in again"
 
 _UNREAD = b"GET"
-"""What a request counts as that cannot be read: one whose answer has a body."""
+"""The method of unreadable requests, so that their answer has a body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrived:
-    """A request that can go on.
+class ClientRequest:
+    """A request ready to go on.
 
     Attributes:
-        head: As it is to be taken: a form in it is the one that is meant.
-        framing: How its body is framed.
-        route: Where it goes.
-        begun: What has come behind its head.
+        head: The head, with the length of a changed form.
+        framing: The body's framing.
+        route: Where the request goes.
+        begun: Bytes that have come behind the head.
     """
 
     head: RequestHead
@@ -41,52 +34,29 @@ class Arrived:
     begun: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LetIn:
-    """A request that the gate has let in.
-
-    Attributes:
-        head: As the client sent it.
-        framing: How its body is framed.
-        route: Where it goes; None for a place that nobody has named yet.
-        form_size: Bytes of its body that have to be there before it can go on.
-    """
-
-    head: RequestHead
-    framing: Framing
-    route: Route | None
-    form_size: int
-
-
-class Arriving:
-    """What a client has sent that nobody has taken yet.
+class ClientRequests:
+    """Bytes from a client, not yet taken.
 
     Args:
-        relay: What it asks.
-        learned: Called once a request need wait no longer for what the tap had to know.
+        relay: The relay.
 
     Attributes:
-        rounds: How many taps have marked the connection.
-        is_learning: A request waits for what the tap has to know.
-        method: Of the request whose head was looked at last, as far as that could be read.
+        method: The method of the last request; GET if unreadable.
     """
 
-    def __init__(self, relay: Relay, learned: Callable[[], None]) -> None:
+    def __init__(self, relay: Relay) -> None:
         self._relay = relay
-        self._learned = learned
         self._came = bytearray()
         self._end = HeadEnd()
-        self._let_in: _LetIn | None = None
-        self.rounds = 0
-        self.is_learning = False
+        self._waiting: tuple[RequestHead, Framing, Route, int] | None = None  # with the size of its form
         self.method = _UNREAD
 
     def add(self, data: bytes) -> None:
-        """It has come."""
+        """Add new bytes."""
         self._came += data
 
     def take(self) -> bytes:
-        """All that has come, as it is."""
+        """Remove and return all bytes."""
         came = bytes(self._came)
         self._came.clear()
         self._end.forget()
@@ -94,7 +64,7 @@ class Arriving:
 
     @property
     def has_head(self) -> bool:
-        """Whether the head of another request has come, or so much that it is none."""
+        """Whether a whole head has come, or too much for a head."""
         self._skip_blank_lines()
         try:
             return self._end.find(self._came) is not None
@@ -103,38 +73,34 @@ class Arriving:
 
     @property
     def is_too_much(self) -> bool:
-        """Whether no more should be read before this has been taken."""
+        """Whether reading should pause until some bytes are taken."""
         return len(self._came) > PIPELINED_LIMIT
 
-    def next(self) -> Arrived | None:
-        """The next request that can go on; None while there is none.
+    def next(self) -> ClientRequest | None:
+        """The next request ready to go on; None without one.
 
         Raises:
-            HeadError: It is refused, which has been noted if it could be read.
+            HeadError: The request is refused. A readable one has been recorded.
         """
-        if self.is_learning:
+        if self._waiting is None:
+            self._waiting = self._read()
+        if self._waiting is None or len(self._came) < self._waiting[3]:
             return None
-        if self._let_in is None:
-            self._let_in = self._read()
-        found = self._let_in
-        if found is None or self.is_learning or len(self._came) < found.form_size:
-            return None
-        self._let_in = None
-        head, framing, size, begun = found.head, found.framing, found.form_size, self.take()
-        if found.route is None:
-            raise self._refused(head, HeadError(404, NOT_NAMED))
+        head, framing, route, size = self._waiting
+        self._waiting = None
+        begun = self.take()
         if size and self._relay.logins is not None:
             head, form = self._relay.logins.form(head, begun[:size])
             framing, begun = len(form), form + begun[size:]
-        return Arrived(head=head, framing=framing, route=found.route, begun=begun)
+        return ClientRequest(head=head, framing=framing, route=route, begun=begun)
 
-    def _read(self) -> _LetIn | None:
-        """The next request's head, if it is there; what the tap has to know for it is asked for.
+    def _read(self) -> tuple[RequestHead, Framing, Route, int] | None:
+        """Read the next head and let the request in; None while the head is incomplete.
 
         Raises:
-            HeadError: It is refused, which has been noted if it could be read.
+            HeadError: The request is refused. A readable one has been recorded.
         """
-        came = self._came
+        came, relay = self._came, self._relay
         self._skip_blank_lines()
         self.method = _UNREAD
         end = self._end.find(came)
@@ -143,35 +109,28 @@ class Arriving:
         head = read_request(bytes(came[:end]))
         self.method = head.method
         framing = request_framing(head)
-        route = self._relay.route(head)
         try:
-            self._relay.gate.check(head, is_shown=route is not None and bool(route.shown))
-            rounds.check(self.rounds)
+            route = self._let_in(head)
         except HeadError as error:
-            raise self._refused(head, error) from None
+            relay.refused(head, error)
+            raise
         del came[:end]
-        logins = self._relay.logins
-        if logins is None:
-            return _LetIn(head=head, framing=framing, route=route, form_size=0)
-        let_in = _LetIn(head=head, framing=framing, route=route, form_size=logins.form_size(head))
-        unread = logins.unread(head)
-        if unread is not None:
-            self.is_learning = True
-            self._relay.group.start_soon(self._learn, logins, unread, let_in)
-        return let_in
+        return head, framing, route, 0 if relay.logins is None else relay.logins.form_size(head)
+
+    def _let_in(self, head: RequestHead) -> Route:
+        """Where a request goes.
+
+        Raises:
+            HeadError: The request is refused.
+        """
+        route = self._relay.route(head)
+        self._relay.gate.check(head, is_shown=route is not None and bool(route.shown))
+        if route is None:
+            raise HeadError(404, NOT_NAMED)
+        return route
 
     def _skip_blank_lines(self) -> None:
-        """Some clients end a body with a line that is none of it."""
+        """Drop empty lines, which some clients send behind a body."""
         while self._came.startswith((b"\r\n", b"\n")):
             del self._came[: self._came.index(b"\n") + 1]
             self._end.forget()
-
-    def _refused(self, head: RequestHead, error: HeadError) -> HeadError:
-        self._relay.refused(head, error)
-        return error
-
-    async def _learn(self, logins: Logins, unread: tuple[bytes, ...], waiting: _LetIn) -> None:
-        await learn(self._relay, logins, unread)
-        self._let_in = replace(waiting, route=self._relay.route(waiting.head))
-        self.is_learning = False
-        asyncio.get_running_loop().call_soon(self._learned)  # what goes wrong there ends no task of the relay's

@@ -1,4 +1,4 @@
-"""A client's connection to a relay, and the connection to the upstream that belongs to it."""
+"""A client's connection to a relay, with its own connection to the upstream."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import asyncio
 
 from typing_extensions import override
 
-from tui_host.tap.http import loop_detection as rounds
-from tui_host.tap.http.abrupt_close import break_off, end_writing
-from tui_host.tap.http.client_requests import Arrived, Arriving
-from tui_host.tap.http.refusal import redirection, refusal
-from tui_host.tap.http.relay import Relay
+from tui_host.tap.http.client_requests import ClientRequest, ClientRequests
+from tui_host.tap.http.in_transit import Request
+from tui_host.tap.http.relay import Relay, break_off, end_writing, redirection, refusal
 from tui_host.tap.http.relayed_bodies import BodyError
-from tui_host.tap.http.relayed_request import Request
 from tui_host.tap.http.splice import descriptor_of
 from tui_host.tap.http.upstream_side import UpstreamSide
 from tui_host.tap.message_heads import HeadError, ResponseHead, response_bytes
@@ -23,12 +20,12 @@ ENDED = "the tap was ended"
 
 
 class ClientSide(asyncio.BufferedProtocol):
-    """A client's connection: reads requests, and passes them on."""
+    """A client's connection: reads requests and passes them on."""
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
         self._transport: asyncio.Transport | None = None
-        self._arriving = Arriving(relay, self._go_on)
+        self._requests = ClientRequests(relay)
         self._request: Request | None = None
         self._upstream: UpstreamSide | None = None
         self._tunnel = False
@@ -43,7 +40,6 @@ class ClientSide(asyncio.BufferedProtocol):
         if not isinstance(transport, asyncio.Transport):
             raise TypeError("a transport that cannot be read and written")
         self._transport = transport
-        self._arriving.rounds = rounds.rounds(transport.get_extra_info("peername"))
         self._relay.clients.add(self)
 
     @override
@@ -61,15 +57,15 @@ class ClientSide(asyncio.BufferedProtocol):
         elif request is not None and not request.is_sent and upstream is not None:
             self._pass(request, upstream, data)
         else:
-            self._arriving.add(data)
-            if request is None and not self._arriving.is_learning:
+            self._requests.add(data)
+            if request is None:
                 self._next()
             else:
                 self._hold_back()
 
     @override
     def eof_received(self) -> bool:
-        """The client sends no more, though it may still read."""
+        """Keep the connection open for answers after a half-close."""
         self._has_ended = True
         return self._hands_on_the_end()
 
@@ -81,7 +77,7 @@ class ClientSide(asyncio.BufferedProtocol):
         if self._upstream is not None:
             self._upstream.abandon(with_reset=exc is not None)
         if request is not None:
-            request.witness.close()
+            request.reporter.close()
 
     @override
     def pause_writing(self) -> None:
@@ -101,7 +97,7 @@ class ClientSide(asyncio.BufferedProtocol):
             self._transport.write(data)
 
     def sink(self) -> int | None:
-        """The client's socket, if it may be written to; None while something waits to be."""
+        """The client's socket for direct writing; None while written data waits."""
         transport = self._transport
         if transport is None or transport.is_closing() or transport.get_write_buffer_size():
             return None
@@ -123,9 +119,9 @@ class ClientSide(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def tunnel(self) -> None:
-        """From now on what comes is passed as it is."""
+        """Pass bytes unread from now on."""
         self._tunnel = True
-        sent, upstream = self._arriving.take(), self._upstream
+        sent, upstream = self._requests.take(), self._upstream
         if sent and upstream is not None:
             upstream.write(sent)
         if self._has_ended and upstream is not None:
@@ -142,23 +138,23 @@ class ClientSide(asyncio.BufferedProtocol):
             self._finish(request)
 
     def failed(self, words: str) -> None:
-        """The upstream could not be asked, or what it answers cannot be passed on; nothing of it has been."""
+        """Answer 502: nothing of an upstream's answer has been passed on."""
         request = self._request
         method = request.head.method if request is not None else b"GET"
         self._refuse(HeadError(502, words), method)
         self._relay.tell(f"the host was answered 502 by the tap itself: {words}")
         self._request = None
         if request is not None:
-            request.witness.fail(words, "not connected")
+            request.reporter.fail(words, "not connected")
 
     def cut(self, words: str, *, was_reset: bool) -> None:
-        """The upstream's connection ended; the client's ends as it did."""
+        """End the client's connection in the way the upstream's ended."""
         transport, request = self._transport, self._request
         self._request = None
         if request is not None and self._has_ended:
-            request.witness.close()  # the client had ended first, and the upstream took that for the end of all
+            request.reporter.close()  # the client had ended first, and the upstream took that for the end of all
         elif request is not None:
-            request.witness.fail(words, "cut by peer")
+            request.reporter.fail(words, "cut by peer")
         if transport is not None and not self._ignoring:
             break_off(transport, with_reset=was_reset)
 
@@ -169,88 +165,88 @@ class ClientSide(asyncio.BufferedProtocol):
             break_off(transport, with_reset=was_reset and not transport.get_write_buffer_size())
 
     def end(self) -> None:
-        """The tap ends: what is on its way is broken off so that nobody takes it for complete."""
+        """End the tap, breaking off exchanges so that no client takes them for complete."""
         request, self._request = self._request, None
         if self._upstream is not None:
             self._upstream.abandon()
         if request is not None:
-            request.witness.fail(ENDED, "failed")
+            request.reporter.fail(ENDED, "failed")
         if self._transport is not None:
             break_off(self._transport, with_reset=request is not None)
 
     # Requests.
 
     def _next(self) -> None:
-        """Take the next request, if it can go on."""
+        """Take requests that can go on."""
         while self._request is None and not self._ignoring and self._transport is not None:
             try:
-                arrived = self._arriving.next()
+                arrived = self._requests.next()
                 if arrived is None:
                     return
                 self._take(arrived)
             except HeadError as error:
-                self._refuse(error, self._arriving.method)
+                self._refuse(error, self._requests.method)
 
     def _go_on(self) -> None:
-        """Take the next request; a client that sends no more is left once all of its have been answered."""
+        """Take the next request; close once a half-closed client has all answers."""
         self.pause(paused=self._upstream is not None and self._upstream.is_full)
         self._next()
         if self._has_ended and self._transport is not None and not self._hands_on_the_end():
             self._transport.close()
 
     def _hands_on_the_end(self) -> bool:
-        """Tell the upstream that nothing follows, behind all that the client has sent. False if no answer is to come."""
-        request, upstream, arriving = self._request, self._upstream, self._arriving
-        if arriving.is_learning or (request is not None and request.is_sent and self._has_more(request)):
+        """Pass a half-close on behind the client's data; returns False if no answer is to come."""
+        request, upstream = self._request, self._upstream
+        if request is not None and request.is_sent and self._has_more(request):
             return True
         if upstream is None or (request is None and not self._tunnel):
             return False
         return upstream.end_input()
 
     def _has_more(self, request: Request) -> bool:
-        """Whether something has come behind a request that will go on: half a head never will, if nothing follows it."""
-        return not self._tunnel and (request.head.wants_websocket or self._arriving.has_head)
+        """Whether more requests follow. Half a head at the end is no request."""
+        return not self._tunnel and (request.head.wants_websocket or self._requests.has_head)
 
-    def _take(self, arrived: Arrived) -> None:
+    def _take(self, arrived: ClientRequest) -> None:
         relay, head, route = self._relay, arrived.head, arrived.route
         if route.shown:  # to a browser, which is sent on
-            said = redirection(route.shown)
-            relay.answered(head, said, b"")
-            self._say(said, b"")
+            response = redirection(route.shown)
+            relay.answered(head, response, b"")
+            self._say(response, b"")
             return
         upstream = route.upstream
         passed = relay.passed(head, route)
-        request = self._request = Request(head, arrived.framing, relay.witness(passed, upstream.origin))
-        other = self._upstream
-        if other is not None and other.upstream is not upstream:
-            other.abandon()
-            other = None
-        if other is None:
-            other = self._upstream = UpstreamSide(relay, self, upstream)
-            relay.group.start_soon(other.connect, rounds.source(self._arriving.rounds, len(relay.clients)))
-        other.expect(head, request.witness)
-        self._pass(request, other, arrived.begun, upstream.written(passed))
+        request = self._request = Request(head, arrived.framing, relay.reporter(passed, upstream.origin))
+        upstream_side = self._upstream
+        if upstream_side is not None and upstream_side.upstream is not upstream:
+            upstream_side.abandon()
+            upstream_side = None
+        if upstream_side is None:
+            upstream_side = self._upstream = UpstreamSide(relay, self, upstream)
+            relay.group.start_soon(upstream_side.connect)
+        upstream_side.expect(head, request.reporter)
+        self._pass(request, upstream_side, arrived.begun, upstream.written(passed))
 
     def _pass(self, request: Request, upstream: UpstreamSide, data: bytes, before: bytes = b"") -> None:
-        """Pass on a piece of a request's body, after its head."""
+        """Pass on a piece of a request's body, with the head before the first piece."""
         try:
             out = before + request.feed(data)
         except BodyError as error:
             self._request = None
-            request.witness.close()
+            request.reporter.close()
             upstream.abandon()
             self._refuse(HeadError(400, str(error)), request.head.method)
             return
         if out:
             upstream.write(out)
         if request.is_sent:
-            self._arriving.add(request.rest)
+            self._requests.add(request.rest)
             self._hold_back()
             if request.is_answered:
                 self._finish(request)
 
     def _hold_back(self) -> None:
-        if self._arriving.is_too_much:
+        if self._requests.is_too_much:
             self.pause(paused=True)
 
     def _finish(self, request: Request) -> None:
@@ -268,7 +264,7 @@ class ClientSide(asyncio.BufferedProtocol):
         self._say(*refusal(error.status, error.words, method))
 
     def _say(self, said: ResponseHead, body: bytes) -> None:
-        """Answer in the relay's own name, and end the connection once the client has had time to read that."""
+        """Answer in the relay's own name, and end the connection after some time for reading."""
         transport = self._transport
         if transport is None or self._ignoring:
             return
@@ -276,12 +272,12 @@ class ClientSide(asyncio.BufferedProtocol):
         self._linger()
 
     def _linger(self) -> None:
-        """End the connection once the client, which may still be sending, has had time to read the answer."""
+        """End the connection after some time for reading, since the client may still be sending."""
         transport = self._transport
         if transport is None:
             return
         self.pause(paused=False)
         self._ignoring = True
-        self._arriving.take()
+        self._requests.take()
         end_writing(transport)
         asyncio.get_running_loop().call_later(LINGER_SECONDS, transport.abort)

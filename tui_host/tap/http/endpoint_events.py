@@ -1,173 +1,77 @@
-"""`endpoint` events in an event stream that passes: the URL in one is led elsewhere, and every other byte goes on as it came, at once.
+"""`endpoint` events in a passing event stream, with their URL led back through the relay.
 
-Source: WHATWG HTML, Server-sent events; WHATWG URL, basic URL parser; MCP 2024-11-05, Transports, HTTP with SSE.
+Found as servers send them: the event's name first, then the URL in one `data` line. A URL of another origin, or a path, stays as it is.
+Source: WHATWG HTML, Server-sent events; MCP 2024-11-05, Transports, HTTP with SSE.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from types import MappingProxyType
-from typing import Protocol
+
+from tui_host.tap.http.logins import Origin
 
 URL_LIMIT = 8 << 10
-"""Bytes of an endpoint's URL; what is longer is none."""
-_HELD_LIMIT = 64 << 10
-_BOM = b"\xef\xbb\xbf"
-_NAMES = MappingProxyType({b"data": b"data", b"event": b"event"})
-_FIRST_NAMES = MappingProxyType(_NAMES | {_BOM + name: name for name in _NAMES})
+"""Bytes of a line with an endpoint's URL; a longer line is none."""
+_DATA, _EVENT = b"data:", b"event:"
 _LINE_ENDS = b"\r\n"
-_IN_NO_URL = b"\t\r\n"
-"""What clients drop from URLs, wherever it stands."""
-_BEFORE_URLS = bytes(range(0x21))
-_JSON = (b"{", b"[")
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)")
-
-
-class Places(Protocol):
-    """Knows which URLs are to be led elsewhere."""
-
-    def may_begin(self, url: bytes) -> bool:
-        """Whether one of them may begin with these bytes."""
-        ...
-
-    def changed(self, url: bytes) -> bytes:
-        """Where a URL leads to instead; itself if it is none of them."""
-        ...
 
 
 class EndpointFilter:
-    """Finds the events by the standard's rules, wherever in the stream they are and however it is cut.
-
-    An event's name may come after its data, and its data in several lines. So what waits is data that begins as a URL in question
-    does, with what follows it in the same event: of an event only the line end behind its last line makes one, so that delays nothing.
+    """Changes endpoint URLs, however the stream is cut.
 
     Args:
-        places: Which URLs are changed.
-        announced: Takes each endpoint's URL as it came.
+        origin: The upstream's origin and its replacement.
+        announced: Takes each endpoint's original URL.
     """
 
-    def __init__(self, places: Places, announced: Callable[[bytes], None]) -> None:
-        self._places = places
+    def __init__(self, origin: Origin, announced: Callable[[bytes], None]) -> None:
+        self._origin = origin
         self._announced = announced
-        self._out = bytearray()
-        self._held: bytearray | None = None
-        self._names = _FIRST_NAMES
-        self._after_cr = False
-        self._begin_line()
-        self._begin_event()
+        self._line = b""  # as far as it matters
+        self._held = b""
+        self._is_endpoint = self._after_cr = False
 
     def feed(self, data: bytes) -> bytes:
-        """What can be passed on by now."""
+        """The bytes ready to go on."""
+        out = bytearray()
         if self._after_cr and data.startswith(b"\n"):
-            self._pass(data[:1])
-            data, self._after_cr = data[1:], False
-        for line in data.splitlines(keepends=True):  # of bytes, at CR, LF and CRLF and nowhere else
-            text = line.rstrip(_LINE_ENDS)
-            if text:
-                self._take(text)
-            if len(text) < len(line):
-                self._end_line(line[len(text) :])
-        if data:
-            self._after_cr = data.endswith(b"\r")
-        out, self._out = bytes(self._out), bytearray()
-        return out
+            out += b"\n"
+            data = data[1:]
+        self._after_cr = data.endswith(b"\r") if data else False
+        for part in data.splitlines(keepends=True):  # of bytes, at CR, LF and CRLF and nowhere else
+            text = part.rstrip(_LINE_ENDS)
+            out += self._take(text)
+            if len(text) < len(part):
+                out += self._end_line() + part[len(text) :]
+        return bytes(out)
 
     def finish(self) -> bytes:
-        """Half an event is none."""
-        self._release()
-        out, self._out = bytes(self._out), bytearray()
-        return out
+        """The held bytes of an unfinished line."""
+        held, self._held = self._held, b""
+        return held
 
-    def _take(self, text: bytes) -> None:
-        """More of a line."""
-        if self._is_dull:
-            self._pass(text)
-            return
-        known = len(self._line)
-        self._line += text
-        name, colon, value = self._line.partition(b":")
-        field = self._names.get(bytes(name)) if colon else None
-        if field == b"data" and self._is_open:
-            begin = len(name) + 1 + value.startswith(b" ")
-            new = bytes(self._line[max(known, begin) :])
-            self._pass(text[: len(text) - len(new)])
-            self._take_data(new)
-            return
-        if field == b"event":
-            self._event = bytes(value).removeprefix(b" ")
-        elif colon or not any(each.startswith(name) for each in self._names):
-            self._is_dull = True
-        self._is_dull |= len(self._line) > URL_LIMIT
-        self._pass(text)
+    def _take(self, text: bytes) -> bytes:
+        """Add to the current line; returns the bytes ready to go on."""
+        is_begin = not self._line
+        self._line += text[: URL_LIMIT - len(self._line)]
+        may_be_url = self._is_endpoint and (is_begin or self._held) and _DATA.startswith(self._line[: len(_DATA)])
+        if may_be_url and len(self._held) + len(text) <= URL_LIMIT:
+            self._held += text
+            return b""
+        held, self._held = self._held, b""
+        return held + text
 
-    def _take_data(self, value: bytes) -> None:
-        """More of the event's data."""
-        if not self._url:
-            begun = value.lstrip(_BEFORE_URLS)
-            self._pass(value[: len(value) - len(begun)])
-            value = begun
-        self._url += value.translate(None, _IN_NO_URL)
-        if len(self._url) > URL_LIMIT or self._url.startswith(_JSON):
-            self._close()
-        elif not self._places.may_begin(self._url):
-            self._release()
-        elif self._url and self._held is None:
-            self._held = bytearray()
-        self._pass(value)
-
-    def _end_line(self, end: bytes) -> None:
-        if not self._line and not self._is_dull:
-            self._end_event()
-        elif self._names.get(bytes(self._line)) == b"event":  # without a colon: its value is empty
-            self._event = b""
-        self._pass(end)
-        self._begin_line()
-        self._names = _NAMES
-
-    def _end_event(self) -> None:
-        if self._event == b"endpoint" and self._url:
-            self._announced(self._url)
-            changed = self._places.changed(self._url)
-            if self._held is not None and changed != self._url:
-                self._held = bytearray(_with_data(bytes(self._held), changed))
-        self._release()
-        self._begin_event()
-
-    def _begin_line(self) -> None:
-        self._line = bytearray()  # as far as it has to be known
-        self._is_dull = False  # its rest says nothing of an endpoint
-
-    def _begin_event(self) -> None:
-        self._event = b""
-        self._url = b""
-        self._is_open = True  # its data may still be a URL
-
-    def _close(self) -> None:
-        """The event's data is no URL."""
-        self._release()
-        self._url = b""
-        self._is_open = False
-        self._is_dull = True
-
-    def _release(self) -> None:
-        held, self._held = self._held, None
-        self._out += held or b""
-
-    def _pass(self, data: bytes) -> None:
-        if self._held is None:
-            self._out += data
-            return
-        self._held += data
-        if len(self._held) > _HELD_LIMIT:
-            self._close()
-
-
-def _with_data(held: bytes, url: bytes) -> bytes:
-    """The lines of an event from within the first of its data on, with all of its data in that one."""
-    first, *others = _LINE.findall(held)
-    end = first[len(first.rstrip(_LINE_ENDS)) :]
-    kept = (line for line in others if line.rstrip(_LINE_ENDS).partition(b":")[0] != b"data")
-    lines = url + end + b"".join(kept)
-    # an empty line follows, which is no rest of a line end that it did not follow before
-    return lines + b"\n" if lines.endswith(b"\r") and not held.endswith(b"\r") else lines
+    def _end_line(self) -> bytes:
+        """Read a finished line; returns held bytes, changed if necessary."""
+        line, self._line = self._line, b""
+        held, self._held = self._held, b""
+        if held.startswith(_DATA):
+            self._is_endpoint = False
+            url = held[len(_DATA) :].removeprefix(b" ")
+            self._announced(url)
+            return held[: len(held) - len(url)] + self._origin.changed(url)
+        if line.startswith(_EVENT):
+            self._is_endpoint = line[len(_EVENT) :].removeprefix(b" ") == b"endpoint"
+        elif not line:
+            self._is_endpoint = False
+        return held

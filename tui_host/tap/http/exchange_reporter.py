@@ -1,7 +1,6 @@
-"""What a relay tells of one exchange as it passes; what becomes of it is the business of the process that records.
+"""Reports of a passing exchange, for the recorder.
 
-What has bytes is told before they are passed on: it stands where a killed relay leaves it, and nobody has received what is lost. It costs
-a copy in memory; nothing is asked of the system, and nothing can go wrong that would reach them. Source: threats.md, PXY-09.
+Bytes are reported before they are passed on: a killed relay leaves them for the recorder, so nobody has received bytes that are lost.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Protocol
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.observer import BODY_LIMIT
 from tui_host.tap.message_heads import RequestHead, ResponseHead, request_bytes, response_bytes
-from tui_host.tap.report_kinds import (
+from tui_host.tap.recording.channel_write import (
     ANNOUNCED,
     ASKED,
     CHUNK,
@@ -26,23 +25,23 @@ from tui_host.tap.report_kinds import (
 )
 
 
-class Tells(Protocol):
-    """Takes what passes, and never waits."""
+class ItemWriter(Protocol):
+    """Writes items for the recorder, and never waits."""
 
-    def passed(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None, /) -> None:
-        """Put it where nothing overtakes it. It happened at this moment on the monotonic clock, or just now."""
+    def report(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None, /) -> None:
+        """Write an item of an exchange, at a moment on the monotonic clock, or just now."""
         ...
 
-    def go(self) -> None:
-        """See that it is sent."""
+    def notify(self) -> None:
+        """Wake a waiting recorder."""
         ...
 
 
 class _Body:
-    """What of a body is told: its beginning, and then how much more there was."""
+    """Reports a body up to a limit, then counts the rest."""
 
-    def __init__(self, tells: Tells, kind: bytes, number: int, limit: int | None) -> None:
-        self._tells = tells
+    def __init__(self, writer: ItemWriter, kind: bytes, number: int, limit: int | None) -> None:
+        self._writer = writer
         self._kind = kind
         self._number = number
         self._room = limit
@@ -55,8 +54,8 @@ class _Body:
             self._left_out += len(data) - len(kept)
             data = kept
         if data:
-            self._tells.passed(self._kind, data, self._number, at_ns)
-            self._tells.go()
+            self._writer.report(self._kind, data, self._number, at_ns)
+            self._writer.notify()
 
     @property
     def is_full(self) -> bool:
@@ -67,30 +66,30 @@ class _Body:
 
     def finish(self) -> None:
         if self._left_out:
-            self._tells.passed(lost(self._kind), b"%d" % self._left_out, self._number)
+            self._writer.report(lost(self._kind), b"%d" % self._left_out, self._number)
             self._left_out = 0
 
 
-class Witness:
-    """Tells of one exchange, whose request comes in pieces and may have no end.
+class ExchangeReporter:
+    """Reports an exchange, whose request comes in pieces and may have no end.
 
     Args:
-        tells: Takes it.
-        number: Which exchange it is.
-        head: The request's head as it goes to the upstream.
-        origin: Where it goes.
-        answer_limit: Bytes of the response's body that are told; None for all.
+        writer: Takes the reports.
+        number: The exchange's number.
+        head: The request's head for the upstream.
+        origin: The upstream's origin.
+        answer_limit: Bytes of the response's body to report; None for all.
     """
 
     def __init__(
-        self, tells: Tells, number: int, head: RequestHead, origin: str, *, answer_limit: int | None = None
+        self, writer: ItemWriter, number: int, head: RequestHead, origin: str, *, answer_limit: int | None = None
     ) -> None:
-        self._tells = tells
+        self._writer = writer
         self._number = number
         self._is_asked = self._is_over = False
-        self._sent = _Body(tells, SENT, number, BODY_LIMIT)
-        self._chunks = _Body(tells, CHUNK, number, answer_limit)
-        tells.passed(REQUEST, origin.encode() + b"\n" + request_bytes(head), number)
+        self._sent = _Body(writer, SENT, number, BODY_LIMIT)
+        self._chunks = _Body(writer, CHUNK, number, answer_limit)
+        writer.report(REQUEST, origin.encode() + b"\n" + request_bytes(head), number)
 
     def sent(self, data: bytes, at_ns: int | None = None) -> None:
         """Bytes of the request's body have gone on."""
@@ -98,7 +97,7 @@ class Witness:
             self._sent.pass_on(data, at_ns)
 
     def sent_all(self, at_ns: int | None = None) -> None:
-        """The request is complete, or no more of it can be recorded: what follows belongs to the response."""
+        """Report the end of the request, or of its recording: everything later belongs to the response."""
         if not self._is_asked:
             self._is_asked = True
             self._sent.finish()
@@ -127,11 +126,11 @@ class Witness:
 
     @property
     def has_enough(self) -> bool:
-        """Nothing more of the response's body is recorded but how much it is."""
+        """Whether the limit is reached: only the size of the rest is recorded."""
         return self._chunks.is_full
 
     def unseen(self, size: int) -> None:
-        """So many bytes of the response's body have come, which nobody looked at."""
+        """Count bytes of the response's body that passed unread."""
         self._chunks.leave_out(size)
 
     def end(self, at_ns: int | None = None) -> None:
@@ -139,7 +138,7 @@ class Witness:
         self._finish(COMPLETE, at_ns=at_ns)
 
     def fail(self, words: str, reason: Reason) -> None:
-        """The exchange came to an end that nobody wanted."""
+        """Report an end against everybody's will."""
         self._finish(FAILED, Ending(reason=reason, error=words).to_bytes())
 
     def close(self) -> None:
@@ -154,5 +153,5 @@ class Witness:
             self._tell(kind, data, at_ns)
 
     def _tell(self, kind: bytes, data: bytes = b"", at_ns: int | None = None) -> None:
-        self._tells.passed(kind, data, self._number, at_ns)
-        self._tells.go()
+        self._writer.report(kind, data, self._number, at_ns)
+        self._writer.notify()

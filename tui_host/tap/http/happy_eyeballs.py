@@ -1,4 +1,4 @@
-"""A connection to a host by whichever of its addresses takes it first. Source: RFC 8305, sections 4 and 5.
+"""Connecting to the first of a host's addresses to answer. Source: RFC 8305, sections 4 and 5.
 
 asyncio's own way to do that forgets a connection that it has just made where nobody wants it any more: it stays open for a while.
 """
@@ -14,24 +14,24 @@ from typing import TypeAlias
 import anyio
 
 TURN_SECONDS = 0.25
-"""How long one address may take before the next one is tried beside it."""
+"""How long an address may take before the next is tried too."""
 
 _Address: TypeAlias = "tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]"
 Found: TypeAlias = "tuple[socket.AddressFamily, socket.SocketKind, int, str, _Address]"
 
 
 async def connected(host: str, port: int, allows: Callable[[str], bool]) -> socket.socket:
-    """A connection to one of a host's addresses.
+    """Connect to a host by any of its addresses.
 
     Args:
-        host: Its name, or an address.
+        host: A name or an address.
         port: The port.
-        allows: Tells of an address whether it may be connected to.
+        allows: Whether an address may be connected to.
 
     Raises:
-        OSError: There is none.
+        OSError: No address can be connected to.
     """
-    allowed = [each for each in await _addresses(host, port) if allows(str(each[4][0]))]
+    allowed = [info for info in await _addresses(host, port) if allows(str(info[4][0]))]
     if not allowed:
         raise ConnectionError(
             "an address further inside than the server's own, whose metadata therefore does not lead there"
@@ -40,13 +40,13 @@ async def connected(host: str, port: int, allows: Callable[[str], bool]) -> sock
 
 
 async def first_of(found: Sequence[Found]) -> socket.socket:
-    """The first connection that comes about, and none but that.
+    """Connect to the first address to answer, closing all further connections.
 
     Args:
-        found: Addresses, as the system tells them, in the order in which they are tried.
+        found: Addresses from `getaddrinfo`, in the order of the attempts.
 
     Raises:
-        OSError: There is none: what was wrong with the first that failed.
+        OSError: Every attempt failed; the first error.
     """
     made: list[socket.socket] = []
     faults: list[OSError] = []
@@ -62,9 +62,9 @@ async def first_of(found: Sequence[Found]) -> socket.socket:
 
     try:
         async with anyio.create_task_group() as group:
-            for each in found:
+            for info in found:
                 failed = anyio.Event()
-                group.start_soon(attempt, each, failed)
+                group.start_soon(attempt, info, failed)
                 with anyio.move_on_after(TURN_SECONDS):
                     await failed.wait()
     except BaseException:
@@ -97,11 +97,11 @@ async def _connected_to(found: Found) -> socket.socket:
 
 def _in_turn(found: Sequence[Found]) -> Sequence[Found]:
     """The addresses of each family by turns, beginning with the first one's."""
-    families = list(dict.fromkeys(each[0] for each in found))
-    of_each = [[each for each in found if each[0] == family] for family in families]
-    return [each for each in chain.from_iterable(zip_longest(*of_each)) if each is not None]
+    families = list(dict.fromkeys(info[0] for info in found))
+    of_each = [[info for info in found if info[0] == family] for family in families]
+    return [info for info in chain.from_iterable(zip_longest(*of_each)) if info is not None]
 
 
 def _close(sockets: Sequence[socket.socket]) -> None:
-    for each in sockets:
-        each.close()
+    for made in sockets:
+        made.close()

@@ -1,4 +1,4 @@
-"""Heads as they go on: each line as it came, but for what belongs to one connection alone and what has to lead elsewhere."""
+"""Heads on their way: lines unchanged, except headers for a single connection and headers that must lead elsewhere."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from tui_host.tap.message_framing import Framing
 from tui_host.tap.message_heads import Field, RequestHead, ResponseHead, made
 
 _OF_ONE_HOP = frozenset((b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade"))
-"""Besides what `Connection` names; not `Keep-Alive`: here a connection lasts as long as the other. Source: RFC 9110, section 7.6.1."""
+"""Headers for a single hop, besides those named in `Connection`. `Keep-Alive` passes, since both connections last equally long. Source: RFC 9110, 7.6.1."""
 _NEVER_NAMED = frozenset((b"host", b"content-length", b"transfer-encoding", b"content-type", b"content-encoding"))
-"""What no `Connection` header takes away: without it the message would be another."""
+"""Headers that `Connection` cannot remove without changing the message."""
 _OF_BOTH = frozenset((b"close", b"keep-alive"))
-"""What `Connection` says of both connections: the one ends as the other does."""
+"""Options of `Connection` that apply to both connections."""
 _FRAMES = frozenset((b"content-length", b"transfer-encoding"))
 
 
 def to_upstream(head: RequestHead, *, host: bytes, origin: bytes, own_origins: frozenset[bytes]) -> RequestHead:
-    """The request's head as it goes on: for the upstream's host, without what belongs to this hop.
+    """A request's head for the upstream, without the headers of this hop.
 
     Args:
-        head: As the client sent it.
+        head: The client's head.
         host: The upstream's Host header.
-        origin: The upstream's origin, which stands in for the tap's own.
+        origin: The upstream's origin, to replace the tap's own.
         own_origins: The tap's own origins.
 
     Raises:
-        HeadError: On the wire it would be another.
+        HeadError: A value contains a line break.
     """
 
     def changed() -> Iterator[Field]:
@@ -44,11 +44,11 @@ def to_upstream(head: RequestHead, *, host: bytes, origin: bytes, own_origins: f
 
 
 def to_client(head: ResponseHead, *, changed_to: Framing | None = None) -> ResponseHead:
-    """The response's head as it goes on, without what belongs to the upstream's hop.
+    """A response's head for the client, without the headers of the upstream's hop.
 
     Args:
-        head: As the upstream sent it.
-        changed_to: How a body that is changed is framed towards the client; None for one that passes as it is.
+        head: The upstream's head.
+        changed_to: The framing of a changed body; None for an unchanged body.
     """
     fields = _passed_on(head.fields, head.options, upgrades=head.status == 101)
     match changed_to:
@@ -64,16 +64,16 @@ def to_client(head: ResponseHead, *, changed_to: Framing | None = None) -> Respo
 
 
 def _passed_on(fields: tuple[Field, ...], options: frozenset[bytes], *, upgrades: bool) -> Iterator[Field]:
-    """All headers that do not belong to one hop alone; `Connection` says what it says of the next one too."""
+    """The headers for both hops. `Connection` keeps options that apply to the next hop too."""
     gone = (_OF_ONE_HOP | options) - _NEVER_NAMED - _OF_BOTH
     if upgrades:
         gone -= {b"upgrade"}
     for field in fields:
         key = field.name.lower()
         if key == b"connection":
-            said = [option.strip() for option in field.value.split(b",")]
-            left = [option for option in said if option.lower() not in gone]
+            options_here = [option.strip() for option in field.value.split(b",")]
+            left = [option for option in options_here if option.lower() not in gone]
             if left:
-                yield field if len(left) == len(said) else field.having(b", ".join(left))
+                yield field if len(left) == len(options_here) else field.having(b", ".join(left))
         elif key not in gone:
             yield field

@@ -8,15 +8,15 @@ from types import MappingProxyType
 
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.recorder_protocol import Recording
-from tui_host.capture.redact.login_bodies import WithoutKeys, WithoutTokens, is_login
+from tui_host.capture.redact.login_exchanges import WithoutKeys, WithoutTokens, is_login
 from tui_host.settings.presets import service_at
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import RequestHead, ResponseHead
 
 PORT = 8321
-"""Where it listens if nothing else is asked for."""
+"""The default port."""
 ANSWER_LIMIT = 16 << 20
-"""Bytes of one answer that are kept: more than models say. To write a larger one down takes longer than to pass it on."""
+"""Bytes of an answer to record, more than models say. Recording a larger answer takes longer than passing it on."""
 
 _DOCKER: Mapping[str, str] = MappingProxyType(
     {
@@ -53,7 +53,7 @@ _LOGIN: Mapping[str, str] = MappingProxyType(
         ' "gemini-api-key"}}}} in its settings.json'
     }
 )
-"""With the variable alone it takes a way to log in that it then refuses."""
+"""With the variable alone Gemini CLI chooses a login and then refuses it."""
 _GEMINI: Mapping[str, str] = MappingProxyType(
     {
         "Cline": "API Provider «Google Gemini», Use custom base URL: {root}",
@@ -84,34 +84,34 @@ _ANY: Mapping[str, str] = MappingProxyType(
         **_DOCKER,
     }
 )
-"""For an upstream that does not show whose way it speaks."""
+"""For an upstream of unknown dialect."""
 
 _VERSIONS = ("/v1", "/v1beta")
 _ENDPOINT = re.compile(
     r"/(?:(?:chat/)?completions|responses|messages|embeddings|models(?:/.*)?|api/(?:chat|generate|tags))/?"
 )
-"""What hosts put behind a base URL; manuals and other programs' settings name it with that often."""
+"""Endpoints behind a base URL, which many manuals include in the URL."""
 
 
 def base_url(upstream: Upstream, own: str) -> str:
-    """What a host gets as its base URL: the upstream's with the origin replaced, without the version that its hosts add by themselves."""
+    """The base URL for a host: the upstream's with the tap's origin, without a version that hosts append themselves."""
     url = own + _base_path(upstream)
     return url if _for_hosts(upstream) is _OPENAI_LIKE else _root(url)
 
 
 def _root(url: str) -> str:
     root = url.rstrip("/")
-    return next((root.removesuffix(each) for each in _VERSIONS if root.endswith(each)), url)
+    return next((root.removesuffix(version) for version in _VERSIONS if root.endswith(version)), url)
 
 
 def _base_path(upstream: Upstream) -> str:
     path = upstream.url.path
-    endpoint = next((each for each in _ENDPOINT.finditer(path) if each.end() == len(path)), None)
+    endpoint = next((match for match in _ENDPOINT.finditer(path) if match.end() == len(path)), None)
     return path if endpoint is None else path[: endpoint.start()]
 
 
 def instructions(upstream: Upstream, own: str) -> Iterator[str]:
-    """Where hosts of others want the base URL, a line each."""
+    """Where well-known hosts want the base URL, a line for each."""
     url = base_url(upstream, own).rstrip("/")
     for host, words in _for_hosts(upstream).items():
         yield f"  {host}: {words.format(url=url, root=_root(url))}"
@@ -130,19 +130,19 @@ def _for_hosts(upstream: Upstream) -> Mapping[str, str]:
 
 
 def peer(upstream: Upstream) -> str:
-    """What the provider is called in records: by its preset, or by where it is."""
+    """The provider's name in records: the preset's name, or host and port."""
     return service_at(upstream.url.geturl()) or upstream.name
 
 
 class OneObserver:
-    """All that passes is one client's talk with one provider."""
+    """Observes all traffic as a single client's with a single provider."""
 
     def __init__(self, recorder: Recording, peer: str) -> None:
         self._observer = Observer(WithoutKeys(recorder), wire="llm", peer=peer)
         self._login = Observer(WithoutTokens(recorder), wire="llm", peer=peer)
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
-        """The one there is, but for a login."""
+        """The observer of a request; logins have their own."""
         path = head.target.partition(b"?")[0]
         is_of_login = head.method == b"POST" and is_login(path, head.value(b"content-type"), body)
         return self._login if is_of_login else self._observer
@@ -152,15 +152,3 @@ class OneObserver:
 
     def announced(self, observer: Observer, url: str) -> None:
         """No endpoints are announced here."""
-
-    def named(self, connection: str) -> Observer:
-        """The one there is: none has a name here."""
-        del connection
-        return self._observer
-
-    def state(self) -> bytes:
-        """Nothing is known."""
-        return b""
-
-    def restore(self, state: bytes) -> None:
-        """Nothing was known."""

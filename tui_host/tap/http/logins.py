@@ -1,39 +1,89 @@
-"""Logins through a tap, to servers that take no token but one made for their own URL.
+"""Logins through a tap, for servers that accept only tokens made for their own URL.
 
-A client asks an authorization server for a token for the URL that it was given, which is the tap's (`resource`, RFC 8707). So before an
-MCP server the tap stands for its authorization servers too, as far as that takes: where the server's metadata names them it names places
-of the tap, and in their own metadata, which is relayed from there, `issuer` and the endpoints that take a `resource` are such places as
-well. What is sent to those goes to the real endpoints with the server's own URL for the tap's: forms are relayed, and a browser is sent
-on to the real page, by its own address. A place at the MCP server's own origin keeps its path; one elsewhere stands behind PREFIX.
+A client asks an authorization server for a token for the URL that it was given, which is the tap's (`resource`, RFC 8707). So the tap
+stands for the authorization servers of its MCP server: metadata that passes names places of the tap instead, and what is sent to these
+places goes on with the server's own URL in place of the tap's. Forms are relayed; a browser is sent on to the real page, by its own
+address. A place at the MCP server's origin keeps its path, one elsewhere stands behind PREFIX. Nothing leads anywhere that no metadata has
+named.
 
-Nothing leads anywhere that the server's metadata, or that of an authorization server it names, did not name. Authorization servers that
-the tap cannot stand for are left alone, so that a client goes to them as it would anyway: those that name themselves in what they answer
-to a client (`iss`, RFC 9207), which compares that with the metadata, and those that take no client but by signatures that name where they
-were sent. So their metadata is read before a client gets to know of them. Where a client signs though others would do, and is refused for
-the tap's name in what it signed, all are left alone from then on.
+The tap cannot stand for an authorization server that names itself in its answers (`iss`, RFC 9207), since clients compare that name with the
+metadata. Once the metadata of such a server has passed, the server is left alone, and a person is told to log in again.
 Source: MCP 2025-11-25, Authorization; RFC 8414, section 3; RFC 8707, section 2; RFC 9207, section 2.4; RFC 9728, section 3.
 """
 
 from __future__ import annotations
 
-import base64
-import math
+import json
 import re
-import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import parse_qs, quote, unquote_plus
+from typing import TypeVar
+from urllib.parse import parse_qs, quote, unquote_plus, unquote_to_bytes, urlsplit
 
-from tui_host.tap.http.login_metadata import PREFIX, SERVERS, LoginMetadata, elsewhere, remember
+from tui_host.errors import JSON, SettingsError
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import RequestHead
 
+PREFIX = b"/tui-host-authorization/"
+"""The prefix of places of authorization servers elsewhere, followed by scheme, host and path."""
 RESOURCE = b"/.well-known/oauth-protected-resource"
+SERVERS = (b"/.well-known/oauth-authorization-server", b"/.well-known/openid-configuration")
 FORM_LIMIT = 32 << 10
-"""Bytes of a form that waits to be complete before it is passed on."""
-REST_SECONDS = 60.0
-"""How long the tap asks for nothing after it had to give up."""
+"""Bytes of a form that is read whole before it goes on."""
+REMEMBERED = 100
+"""Places remembered of each kind."""
+LOG_IN_AGAIN = (
+    "%s names itself in its answers, so no tap can stand for it: let the host log in again, and the tap leaves logins there to the host; if the"
+    " server then refuses the token, log in once without the tap"
+)
+_SERVERS_LIMIT = 2
+"""Authorization servers of a resource to stand for; few resources have more than one."""
+_PAGE, _TOKEN = "authorization_endpoint", "token_endpoint"
 _FORM = b"application/x-www-form-urlencoded"
-_TARGET = re.compile(rb"/[!-\x22$-~]*")  # printable ASCII without blanks and without a fragment
+_SPACE = rb"[ \t\r\n]*"
+_TEXT = rb'"((?:[^"\\]|\\.)*)"'
+_NAMED = re.compile(
+    rb'"(resource|issuer|authorization_endpoint|token_endpoint)"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT
+)
+_LISTED = re.compile(
+    rb'("authorization_servers"' + _SPACE + rb":" + _SPACE + rb')(\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\])', re.DOTALL
+)
+_STRING = re.compile(_TEXT)
+_BEHIND_PREFIX = re.compile(rb"(https?)/([^/?]+)(.*)", re.DOTALL)
+_TARGET = re.compile(rb"/[!-\x22$-~]*")
+"""Printable ASCII without blanks and without a fragment."""
+_PLACE = re.compile(rb"https?://[A-Za-z0-9._:\[\]-]+([/?][!-\x22$-~]*)?", re.IGNORECASE)
+"""A URL fit for a request line, without user and fragment."""
+_V = TypeVar("_V")
+
+
+class Origin:
+    """The upstream's origin in any spelling, and the relay's origin in its place.
+
+    Args:
+        origin: Such as `https://mcp.example`.
+        own: The relay's.
+    """
+
+    def __init__(self, origin: str, own: str) -> None:
+        scheme, _, place = origin.lower().partition("://")
+        host, _, port = place.rpartition(":") if re.search(r":\d+$", place) else (place, "", "")
+        default = {"http": "80", "https": "443"}[scheme]
+        endings = ("", ":" + default) if port in {"", default} else (":" + port,)
+        slashes = r":\\?/\\?/"  # in JSON they may be escaped
+        pattern = f"(?:{scheme}{slashes}|//){re.escape(host)}(?:{'|'.join(reversed(endings))})" + r"(?=[/?#\\]|$)"
+        self._pattern = re.compile(pattern.encode(), re.IGNORECASE)
+        self._own = own.encode()
+
+    def changed(self, url: bytes) -> bytes:
+        """The URL by way of the relay; unchanged for foreign origins."""
+        rest = self.rest(url)
+        return url if rest is None else self._own + rest
+
+    def rest(self, url: bytes) -> bytes | None:
+        """The URL's part behind the origin; None for foreign origins."""
+        match = self._pattern.match(url)
+        return url[match.end() :] if match else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +91,9 @@ class Route:
     """Where a request goes.
 
     Attributes:
-        upstream: To whom.
-        target: What it is asked for.
-        shown: The URL that a browser is sent to instead; empty for nearly all.
+        upstream: Who is asked.
+        target: The request's target at the upstream.
+        shown: A URL to send a browser to instead; empty for nearly all requests.
     """
 
     upstream: Upstream
@@ -52,46 +102,50 @@ class Route:
 
 
 class Logins:
-    """Knows where requests go, and what is changed in them.
+    """Routes requests, and changes requests and metadata of logins.
 
     Args:
         upstream: The MCP server.
         own: The tap's origin.
-
-    Attributes:
-        metadata: What is known from what has passed.
+        tell: Takes a sentence for a person.
     """
 
-    def __init__(self, upstream: Upstream, own: str) -> None:
-        self.metadata = LoginMetadata(upstream, own)
+    def __init__(self, upstream: Upstream, own: str, tell: Callable[[str], None]) -> None:
         self._upstream = upstream
-        self._own = own
+        self._own = own.encode()
+        self._tell = tell
+        self._origin = Origin(upstream.origin, own)
+        self._spelled = upstream.origin.encode()  # as the server itself writes it
         self._named: dict[bytes, None] = {}
-        self._asked: dict[bytes, None] = {}
-        self._rests_until = -math.inf  # on the monotonic clock
-        self._signed: dict[bytes, None] = {}  # where assertions were sent that name the tap
+        self._others: dict[bytes, Upstream | None] = {}
+        self._places: dict[bytes, bool] = {}  # URLs without a query elsewhere, and whether a browser is sent there
+        self._servers: dict[bytes, bool] = {}  # authorization servers, and whether the tap stands for them
+        self._has_renamed = False
+
+    @property
+    def are_left_alone(self) -> bool:
+        """Whether the server's metadata has passed, and the tap stands for no authorization server."""
+        return self._has_renamed and True not in self._servers.values()
 
     # Requests.
 
     def route(self, head: RequestHead) -> Route | None:
-        """Where a request goes; None if it is for a place elsewhere that nobody has named."""
+        """Where a request goes; None for a place elsewhere that no metadata has named."""
         url = elsewhere(head.target)
+        path, _, query = (url or head.target).partition(b"?")
         if url is None:
-            shown = b""
-            if head.method == b"GET" and _asks_for_a_login(head.target):
-                path, _, query = head.target.partition(b"?")
-                shown = self.metadata.spelled + path + b"?" + self.meant(query)
+            is_shown = head.method == b"GET" and _asks_for_a_login(query)
+            shown = self._spelled + path + b"?" + self.meant(query) if is_shown else b""
             return Route(upstream=self._upstream, target=head.target, shown=shown)
-        found = self.metadata.place(url)
-        if found is None:
+        is_shown = self._places.get(path)
+        upstream = self._other(url) if is_shown is not None else None
+        if upstream is None:
             return None
-        upstream, is_shown = found
-        place, _, query = url.partition(b"?")
         target = url[url.index(b"/", url.index(b"://") + 3) :]
-        return Route(upstream=upstream, target=target, shown=place + b"?" + self.meant(query) if is_shown else b"")
+        return Route(upstream=upstream, target=target, shown=path + b"?" + self.meant(query) if is_shown else b"")
 
     def form_size(self, head: RequestHead) -> int:
-        """Bytes of a request's body that have to be there before it can go on: 0 for all but short forms.
+        """How many bytes of the body must be read before a request goes on: 0 except for short forms.
 
         A client that waits to be told to go on with its body sends none before the upstream has the head.
         """
@@ -103,98 +157,203 @@ class Logins:
         return int(size) if int(size) <= FORM_LIMIT else 0
 
     def form(self, head: RequestHead, form: bytes) -> tuple[RequestHead, bytes]:
-        """A request with a form as it goes on."""
-        if b"client_assertion=" in form and _names(form, self._own.encode()):
-            remember(self._signed, head.target, None)
+        """A request with a form, changed for the upstream."""
         meant = self.meant(form)
         if meant == form:
             return head, form
         length = b"%d" % len(meant)
-        fields = tuple(each.having(length) if each.name.lower() == b"content-length" else each for each in head.fields)
+        fields = tuple(
+            field.having(length) if field.name.lower() == b"content-length" else field for field in head.fields
+        )
         return replace(head, fields=fields), meant
 
-    def was_refused(self, head: RequestHead, status: int) -> bool:
-        """Whether an answer refuses who has signed that the tap is the authorization server; if so it stands for none any more."""
-        is_refused = head.method == b"POST" and status in {400, 401} and head.target in self._signed
-        if is_refused:
-            self._signed.clear()
-            self.metadata.leave()
-        return is_refused
-
     def meant(self, form: bytes) -> bytes:
-        """A form, or a query, with the server's URL for the tap's in `resource`, and all else as it was."""
+        """A form or query with the server's URL in place of the tap's in `resource`, and all else unchanged."""
         return b"&".join(map(self._meant, form.split(b"&"))) if b"resource=" in form else form
 
     def _meant(self, field: bytes) -> bytes:
         name, mark, value = field.partition(b"=")
         url = unquote_plus(value.decode("latin-1"))
-        rest = url.removeprefix(self._own)
+        rest = url.removeprefix(self._own.decode())
         if name != b"resource" or not mark or rest == url or rest[:1] not in {"", "/", "?"}:
             return field
-        return b"resource=" + quote(self.metadata.spelled.decode() + rest, safe="").encode()
+        return b"resource=" + quote(self._spelled.decode() + rest, safe="").encode()
 
-    # What has to be read first.
-
-    def unread(self, head: RequestHead) -> tuple[bytes, ...] | None:
-        """What the tap has to ask for itself, by its own names of it, before a request can go on; None if it can."""
-        if time.monotonic() < self._rests_until:
-            return None
-        if head.method == b"GET" and self._is_of_resource(head.target):
-            wanted = (head.target,)
-        elif elsewhere(head.target) is not None and self.route(head) is None:  # named to it by an earlier tap
-            path = self._upstream.url.path.encode().rstrip(b"/")
-            wanted = tuple(dict.fromkeys((*list(self._named)[-1:], RESOURCE + path, RESOURCE)))
-        else:
-            return None
-        left = tuple(each for each in wanted if each not in self._asked)
-        return left if left or not self.metadata.is_known else None
-
-    def was_asked(self, target: bytes) -> None:
-        """It has been answered, whatever the answer was."""
-        remember(self._asked, target, None)
-
-    def rest(self) -> None:
-        """What was asked took too long: for a while nothing is, so that not everybody waits for the same."""
-        self._rests_until = time.monotonic() + REST_SECONDS
+    # Metadata.
 
     def is_metadata(self, target: bytes) -> bool:
-        """Whether a document with this name here may have to be changed."""
+        """Whether a target may be a metadata document."""
         return (
-            self._is_of_resource(target)
-            or target.startswith(SERVERS)
+            target in self._named
+            or target.startswith((RESOURCE, *SERVERS))
             or (target.startswith(PREFIX) and target.endswith(SERVERS[1]))
         )
 
-    def name(self, target: bytes) -> None:
-        """The server has said that its metadata is here, if that is a place of its own."""
+    def name_metadata(self, target: bytes) -> None:
+        """Note where the server's metadata is."""
         if _TARGET.fullmatch(target):
-            remember(self._named, target, None)
+            _remember(self._named, target, None)
 
-    def _is_of_resource(self, target: bytes) -> bool:
-        return target in self._named or target.startswith(RESOURCE)
-
-
-def _names(form: bytes, own: bytes) -> bool:
-    """Whether the assertion in a form says that it is for this tap. Source: RFC 7523, section 3."""
-    for assertion in _fields(form).get("client_assertion", []):
-        claims = (assertion.split(".")[1:2] or [""])[0]
+    def document(self, data: bytes) -> bytes:
+        """Learn from a metadata document, and return the document with changed URLs."""
         try:
-            if own in base64.urlsafe_b64decode(claims + "==").replace(b"\\/", b"/"):
-                return True
+            value: JSON = json.loads(data)
+        except (ValueError, RecursionError):
+            return data
+        if not isinstance(value, dict):
+            return data
+        texts = {name: text for name, text in value.items() if isinstance(text, str)}
+        self._learn_servers(value.get("authorization_servers"))
+        leads = self._learn_endpoints(texts, value)
+
+        def named(match: re.Match[bytes]) -> bytes:
+            name, text = match[1].decode(), _decoded(match[3])
+            if texts.get(name) != text:  # of something within
+                return match[0]
+            if name == "resource":
+                changed = self._renamed(match[3])
+            elif name == "issuer":
+                changed = self._written(match[3]) if self._is_its_own(text) else match[3]
+            else:
+                changed = self._written(match[3]) if leads else match[3]
+            return b'"%s"%s"%s"' % (match[1], match[2], changed)
+
+        def listed(match: re.Match[bytes]) -> bytes:
+            return match[1] + _STRING.sub(
+                lambda one: b'"%s"' % (self._written(one[1]) if self._stands_for(_decoded(one[1])) else one[1]),
+                match[2],
+            )
+
+        return _LISTED.sub(listed, _NAMED.sub(named, data), count=1)
+
+    def _learn_servers(self, listed: JSON) -> None:
+        """Stand for a resource's authorization servers, except names with a query (RFC 8414, section 2), which could ask for anything."""
+        if not isinstance(listed, list):
+            return
+        for name in listed[:_SERVERS_LIMIT]:
+            server = _url(name) if isinstance(name, str) else b""
+            if _key(server) in self._servers or b"?" in server or not self._can_lead(server):
+                continue
+            _remember(self._servers, _key(server), True)  # noqa: FBT003 - a value among others
+            path = self._led(server).removeprefix(self._own).rstrip(b"/")
+            for target in (SERVERS[0] + path, SERVERS[1] + path, path + SERVERS[1]):
+                self._allow(elsewhere(target), is_shown=False)
+
+    def _learn_endpoints(self, texts: Mapping[str, str], value: Mapping[str, JSON]) -> bool:
+        """Whether the endpoints in an authorization server's metadata are led here."""
+        issuer = texts.get("issuer", "")
+        key = _key(_url(issuer))
+        if not self._is_its_own(issuer) and key not in self._servers:
+            return False
+        endpoints = {name: _url(texts[name]) for name in (_PAGE, _TOKEN) if name in texts}
+        names_itself = value.get("authorization_response_iss_parameter_supported") is True
+        leads = not names_itself and all(map(self._can_lead, endpoints.values()))
+        if self._servers.get(key) and not leads:
+            self._tell(LOG_IN_AGAIN % issuer)
+            self._servers[key] = False
+        for name, url in endpoints.items() if leads else ():
+            self._allow(elsewhere(self._led(url).removeprefix(self._own)), is_shown=name == _PAGE)
+        return leads
+
+    def _is_its_own(self, issuer: str) -> bool:
+        """Whether the tap replaces an issuer: any at the server's origin, and stood-for servers elsewhere."""
+        url = _url(issuer)
+        return (self._origin.rest(url) is not None and PREFIX not in url) or self._stands_for(issuer)
+
+    def _stands_for(self, server: str) -> bool:
+        return self._servers.get(_key(_url(server)), False)
+
+    def _allow(self, url: bytes | None, *, is_shown: bool) -> None:
+        if url is not None and _PLACE.fullmatch(url):
+            _remember(self._places, url.partition(b"?")[0], is_shown)
+
+    def _renamed(self, text: bytes) -> bytes:
+        rest = self._origin.rest(text)
+        if rest is None:
+            return text
+        self._has_renamed = True
+        spelled = text[: len(text) - len(rest)].replace(b"\\/", b"/")
+        self._spelled = spelled if b"://" in spelled else self._spelled
+        return self._own + rest
+
+    def _written(self, text: bytes) -> bytes:
+        """A JSON string with a URL led through the tap."""
+        changed = self._origin.changed(text)
+        if changed != text:
+            return changed
+        return json.dumps(self._led(_url(_decoded(text))).decode("utf-8", "surrogatepass"))[1:-1].encode()
+
+    def _led(self, url: bytes) -> bytes:
+        changed = self._origin.changed(url)
+        if changed != url:
+            return changed
+        scheme, _, rest = url.partition(b"://")
+        return self._own + PREFIX + scheme.lower() + b"/" + rest
+
+    def _can_lead(self, url: bytes) -> bool:
+        if _PLACE.fullmatch(url) is None or PREFIX in url:
+            return False
+        return self._origin.rest(url) is not None or self._other(url) is not None
+
+    def _other(self, url: bytes) -> Upstream | None:
+        """The upstream of a URL elsewhere; None for unreachable or forbidden URLs."""
+        try:
+            parts = urlsplit(url.decode("latin-1"))
+            origin = f"{parts.scheme}://{parts.netloc}"
         except ValueError:
-            continue
-    return False
+            return None
+        key = origin.encode()
+        if key not in self._others:
+            try:
+                upstream = self._upstream.other(origin)
+            except SettingsError:
+                upstream = None
+            own_port = int(self._own.rpartition(b":")[2])
+            _remember(self._others, key, None if upstream is None or upstream.is_at(own_port) else upstream)
+        return self._others[key]
 
 
-def _asks_for_a_login(target: bytes) -> bool:
+def elsewhere(target: bytes) -> bytes | None:
+    """The URL elsewhere behind a place of the tap; None for ordinary targets."""
+    for begin in (b"", *SERVERS) if PREFIX in target else ():
+        if target.startswith(begin + PREFIX):
+            match = _BEHIND_PREFIX.fullmatch(target[len(begin + PREFIX) :])
+            if match is None:
+                return None
+            path = begin + match[3]
+            return match[1] + b"://" + unquote_to_bytes(match[2]) + (path if path.startswith(b"/") else b"/" + path)
+    return None
+
+
+def _asks_for_a_login(query: bytes) -> bool:
     """Whether a browser is to ask somebody for a login. Source: RFC 6749, section 4.1.1; RFC 9126, section 4."""
-    query = target.partition(b"?")[2]
     if b"client_id=" not in query:
         return False
-    names = _fields(query).keys()
+    names = parse_qs(query.decode("latin-1")).keys()
     return "client_id" in names and not names.isdisjoint({"response_type", "request_uri"})
 
 
-def _fields(form: bytes) -> dict[str, list[str]]:
-    """A form's fields, or a query's, whatever bytes there are in it."""
-    return parse_qs(form.decode("latin-1"))
+def _url(text: str) -> bytes:
+    """A URL from JSON as bytes, even if unsendable."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _key(server: bytes) -> bytes:
+    return server.rstrip(b"/")
+
+
+def _decoded(text: bytes) -> str:
+    """The value of a JSON string."""
+    try:
+        value: object = json.loads(b'"%s"' % text)
+    except ValueError:
+        return ""  # no string, but what looked like one within another
+    return value if isinstance(value, str) else ""
+
+
+def _remember(known: dict[bytes, _V], key: bytes, value: _V) -> None:
+    """Add or renew an entry, forgetting the oldest."""
+    known.pop(key, None)
+    known[key] = value
+    while len(known) > REMEMBERED:
+        del known[next(iter(known))]

@@ -2,94 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.recorder_protocol import Recording
-from tui_host.capture.redact.login_bodies import WithoutTokens, is_login
+from tui_host.capture.redact.login_exchanges import WithoutTokens, is_login
 from tui_host.settings.credential_places import in_url
 from tui_host.settings.urls import parts_of
 from tui_host.tap.message_heads import RequestHead, ResponseHead
 
+if TYPE_CHECKING:
+    from tui_host.tap.recording.exchange_records import TimedRecorder
+
 PORT = 8322
-"""Where it listens if nothing else is asked for."""
+"""The default port."""
 REMEMBERED = 1000
-"""Sessions of clients that are told apart; of older ones it is forgotten which they were."""
-
-
-class ConnectionRecording(Recording, Protocol):
-    """A recorder that numbers connections."""
-
-    def new_connection(self, server: str) -> str:
-        """A new id."""
-        ...
+"""Client sessions remembered."""
 
 
 class Connections:
-    """Tells the connections of several clients apart: by the session's id, or by the endpoint that was announced to them.
+    """Tells clients' connections apart, by session id or by announced endpoint.
 
     Where a server gives no such thing, by what the clients call themselves in each request.
 
     Args:
         recorder: Keeps the records.
         name: The server's name.
+        is_whole: Connections are recorded from their beginning.
     """
 
-    def __init__(self, recorder: ConnectionRecording, name: str) -> None:
+    def __init__(self, recorder: TimedRecorder, name: str, *, is_whole: bool = True) -> None:
         self._recorder = recorder
+        self._is_whole = is_whole
         self._name = name
         self._login = Observer(WithoutTokens(recorder), wire="mcp", peer=name)
         self._plain: dict[bytes, Observer] = {}
         self._known: dict[bytes, Observer] = {}
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
-        """The one of the connection that a request belongs to."""
-        known = self._known.get(head.value(b"mcp-session-id") or head.target)
+        """The observer of a request's connection."""
+        observer = self._known.get(head.value(b"mcp-session-id") or head.target)
         path = head.target.partition(b"?")[0]
-        may_be_login = known is None or is_login(
+        may_be_login = observer is None or is_login(
             path, head.value(b"content-type"), body
         )  # a server may announce any place
         if head.method == b"POST" and may_be_login and not is_rpc(body):
             return self._login
-        if known is not None:
-            return known
+        if observer is not None:
+            return observer
         begins = b'"initialize"' in body or (
             head.method == b"GET" and b"text/event-stream" in head.value(b"accept").lower()
         )
         agent = head.value(b"user-agent")
         plain = self._plain.get(agent)
         if begins or plain is None:
-            plain = self._observer(self._recorder.new_connection(self._name))
+            connection = self._recorder.new_connection(self._name)
+            is_whole = self._is_whole or begins
+            plain = Observer(self._recorder, wire="mcp", peer=self._name, connection=connection, is_whole=is_whole)
             _remember(self._plain, agent, plain)
         return plain
 
-    def _observer(self, connection: str, *, is_whole: bool = True) -> Observer:
-        return Observer(self._recorder, wire="mcp", peer=self._name, connection=connection, is_whole=is_whole)
-
-    def state(self) -> bytes:
-        """Which connection each key belongs to, in the order in which they were learned."""
-        return b"\n".join(
-            f"{known is self._plain:d} {key.hex()} {observer.connection}".encode()
-            for known in (self._plain, self._known)
-            for key, observer in known.items()
-            if observer.connection is not None
-        )
-
-    def restore(self, state: bytes) -> None:
-        """Go on from there."""
-        for line in state.decode().splitlines():
-            is_plain, key, name = line.split(" ", 2)
-            (self._plain if int(is_plain) else self._known)[bytes.fromhex(key)] = self.named(name)
-
-    def named(self, connection: str) -> Observer:
-        """The one of a connection, which began before."""
-        known = (*self._plain.values(), *self._known.values())
-        found = next((each for each in known if each.connection == connection), None)
-        return found or self._observer(connection, is_whole=False)
-
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
-        """A session may begin with an answer, or end with it."""
+        """Note a session's beginning or end."""
         session = response.value(b"mcp-session-id")
         if session:
             _remember(self._known, session, observer)
@@ -97,7 +71,7 @@ class Connections:
             self._known.pop(head.value(b"mcp-session-id"), None)
 
     def announced(self, observer: Observer, url: str) -> None:
-        """An event stream has told where its client sends its messages."""
+        """Note where a client's messages will go."""
         parts = parts_of(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         for span in in_url(target):  # the session's id, which the stream says in what is recorded next

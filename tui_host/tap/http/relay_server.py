@@ -1,4 +1,4 @@
-"""A relay on a port of this machine, from its start until a signal ends it."""
+"""A relay on a port of this machine, from start to signal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import anyio.lowlevel
 
 from tui_host.errors import TuiHostError
 from tui_host.tap.http.client_side import ClientSide
-from tui_host.tap.http.exchange_reporter import Tells
+from tui_host.tap.http.exchange_reporter import ItemWriter
 from tui_host.tap.http.logins import Logins
 from tui_host.tap.http.relay import Relay
 from tui_host.tap.http.request_gate import Gate
@@ -28,16 +28,16 @@ _BACKLOG = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """What is relayed, and how.
+    """The parameters of a relay.
 
     Attributes:
         upstream: Where to.
-        port: Where it listens, 0 for any.
+        port: The port to listen on; 0 for any.
         is_mcp: Whether the upstream is an MCP server.
-        allowed: Origins that a person allowed.
-        names: Names of this machine that a person allowed.
-        tells: Takes what passes, to be recorded.
-        answer_limit: Bytes of one answer that are recorded; None for all.
+        allowed: Origins allowed by a person.
+        names: Names of this machine allowed by a person.
+        writer: Takes reports for the recorder.
+        answer_limit: Bytes of an answer to record; None for all.
         tell: Takes a sentence for a person.
     """
 
@@ -46,14 +46,14 @@ class Service:
     is_mcp: bool
     allowed: tuple[str, ...]
     names: tuple[str, ...] = ()
-    tells: Tells
+    writer: ItemWriter
     answer_limit: int | None
     tell: Callable[[str], None]
 
 
 @asynccontextmanager
 async def listening(service: Service) -> AsyncGenerator[str]:
-    """Relay while the block runs; what is on its way at its end is broken off.
+    """Relay while the block runs, then break off exchanges in progress.
 
     Yields:
         The relay's origin, such as `http://127.0.0.1:8321`.
@@ -68,19 +68,19 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 f"{service.upstream.origin} is this tap itself", "--upstream", "name what it is to stand before"
             )
         own = f"http://{LOOPBACK}:{port}"
-        logins = Logins(service.upstream, own) if service.is_mcp else None
+        logins = Logins(service.upstream, own, service.tell) if service.is_mcp else None
         async with anyio.create_task_group() as group:
             relay = Relay(
                 upstream=service.upstream,
                 gate=Gate(
                     port=port,
-                    allowed=frozenset(each.encode() for each in service.allowed),
-                    names=frozenset(each.encode() for each in service.names),
+                    allowed=frozenset(origin.encode() for origin in service.allowed),
+                    names=frozenset(name.encode() for name in service.names),
                     forms=service.is_mcp,
                 ),
                 rewriting=Rewriting(service.upstream.origin, own, logins=logins, tell=service.tell),
                 logins=logins,
-                tells=service.tells,
+                writer=service.writer,
                 answer_limit=service.answer_limit,
                 group=group,
                 tell=service.tell,
@@ -102,7 +102,7 @@ async def listening(service: Service) -> AsyncGenerator[str]:
 def _teller(
     tell: Callable[[str], None], server: asyncio.Server
 ) -> Callable[[asyncio.AbstractEventLoop, dict[str, object]], None]:
-    """Tells, once, what would be written at length for each connection: that none can be had any more, or a mistake in one."""
+    """Make an exception handler with a single short sentence for each kind of failure, instead of a traceback for each connection."""
 
     def told(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         error = context.get("exception")
@@ -118,9 +118,9 @@ async def serve(service: Service, started: Callable[[str], None], ended_by: Mapp
     """Relay until a signal comes.
 
     Args:
-        service: What is relayed.
-        started: Takes the relay's origin once it can be used.
-        ended_by: The signals that end it, with the exit code of each.
+        service: The parameters.
+        started: Called with the relay's origin once the relay listens.
+        ended_by: Signals that end the relay, with exit codes.
 
     Returns:
         The exit code.

@@ -16,10 +16,10 @@ _TRAILERS_LIMIT = 64 << 10
 
 
 class BodyError(Exception):
-    """A body that is not framed as it should be.
+    """A body with wrong framing.
 
     Attributes:
-        body: What of the body came before that, with it.
+        body: The body's bytes before the error.
     """
 
     def __init__(self, words: str, *, body: bytes = b"") -> None:
@@ -28,34 +28,34 @@ class BodyError(Exception):
 
 
 class Body(Protocol):
-    """A body that is being read.
+    """A body being read.
 
     Attributes:
-        done: It has come to its end.
+        done: The body is complete.
     """
 
     done: bool
 
     @property
     def plain(self) -> int:
-        """So many bytes that follow, if they come, are the body's and nothing else."""
+        """How many following bytes belong to the body for certain."""
         ...
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
-        """Take in what came: the body's bytes in it, and what stands behind its end.
+        """Take bytes; returns the body's share and the rest behind the body.
 
         Raises:
-            BodyError: It is not framed as it should be.
+            BodyError: The framing is wrong.
         """
         ...
 
     def passed(self, size: int) -> None:
-        """So many of the plain bytes have been passed on unseen."""
+        """Count plain bytes that passed unread."""
         ...
 
 
 def body_of(framing: Framing) -> Body:
-    """For a body that is framed so."""
+    """A reader for a framing."""
     match framing:
         case "chunked":
             return ChunkedBody()
@@ -69,7 +69,7 @@ def body_of(framing: Framing) -> Body:
 
 
 class OpenBody:
-    """Whatever comes until the connection ends."""
+    """A body up to the connection's end."""
 
     plain = sys.maxsize
 
@@ -80,19 +80,19 @@ class OpenBody:
         """More may come."""
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
-        """All of it."""
+        """Take everything."""
         return data, b""
 
 
 class CountedBody:
-    """So many bytes."""
+    """A body of known length."""
 
     def __init__(self, size: int) -> None:
         self._left = size
         self.done = not size
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
-        """What is still missing, and the rest."""
+        """Take missing bytes; returns the rest too."""
         if len(data) < self._left:
             self._left -= len(data)
             return data, b""
@@ -103,20 +103,20 @@ class CountedBody:
 
     @property
     def plain(self) -> int:
-        """All that is missing."""
+        """The missing bytes."""
         return self._left
 
     def passed(self, size: int) -> None:
-        """So much less is missing."""
+        """Subtract bytes from the missing ones."""
         self._left -= size
         self.done = not self._left
 
 
 class ChunkedBody:
-    """Chunks, each with its size before it, and trailers.
+    """A body in chunks, with trailers.
 
     Attributes:
-        trailers: The lines after the last chunk, as they came.
+        trailers: The lines after the last chunk, unchanged.
     """
 
     plain = 0
@@ -130,7 +130,7 @@ class ChunkedBody:
         self._last = False
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
-        """The chunks' bytes, joined, and what stands behind the last."""
+        """The chunks' joined payload, and the rest behind the last chunk."""
         pieces: list[bytes] = []
         at = 0
         while at < len(data) and not self.done:
@@ -143,7 +143,7 @@ class ChunkedBody:
                 continue
             end = data.find(b"\n", at) + 1
             line = self._line + data[at : end or len(data)]
-            fault = "a chunk's line that does not end" if len(line) > _LINE_LIMIT else self._take(line) if end else ""
+            fault = "a chunk-size line without an end" if len(line) > _LINE_LIMIT else self._take(line) if end else ""
             at = end or len(data)
             if fault:
                 raise BodyError(fault, body=b"".join(pieces))
@@ -154,15 +154,15 @@ class ChunkedBody:
         """None can be."""
 
     def _take(self, line: bytes) -> str:
-        """A line between chunks; gives what is wrong with it."""
+        """Read a line between chunks; returns a description of an error."""
         if self._after_chunk:
             self._after_chunk = False
-            return "" if line in _ENDS else "a chunk that is longer than it says"
+            return "" if line in _ENDS else "a chunk longer than its size"
         if self._last:
             if line in _ENDS:
                 self.done = True
             elif not _TRAILER.fullmatch(line) or len(self.trailers) > _TRAILERS_LIMIT:
-                return "a trailer that is none"
+                return "an invalid trailer"
             else:
                 self.trailers += line.rstrip(b"\r\n") + b"\r\n"
             return ""
@@ -175,11 +175,11 @@ class ChunkedBody:
 
 
 def framed(payload: bytes) -> bytes:
-    """One chunk."""
+    """A chunk."""
     return b"%x\r\n%s\r\n" % (len(payload), payload)
 
 
 def last_chunk(body: Body) -> bytes:
-    """What ends a body in chunks, with the trailers that it came with."""
+    """The end of a chunked body, with the original trailers."""
     trailers = body.trailers if isinstance(body, ChunkedBody) else b""
     return b"0\r\n" + trailers + b"\r\n"

@@ -1,10 +1,9 @@
-"""Which requests a relay on this machine takes: those of programs, and none that a web page has sent.
+"""A gate for a relay's requests: programs may pass, web pages may not.
 
-A page can reach a port of this machine, by its address or by a name of its own that leads there, but it cannot help telling so in
-`Host`, `Origin` or `Sec-Fetch-Site`, and without asking first it can post only a few types of content. To be on the safe side with
-browsers that leave `Origin` out, those types are refused from whatever looks like one; a program such as curl, whose `-d` names
-a form's type whatever it sends, is no browser.
-Source: threats.md, PXY-01 and PXY-02; Fetch standard, CORS-safelisted request-headers.
+A page can reach a port of this machine, by address or by a name of its own, but `Host`, `Origin` or `Sec-Fetch-Site` give it away, and
+without a preflight it can post only a few content types. Some browsers leave `Origin` out, so these types are refused from everything that
+looks like a browser; curl, whose `-d` always names a form's type, does not.
+Source: Fetch standard, CORS-safelisted request-headers.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from tui_host.tap.message_heads import NO_PROXY, HeadError, RequestHead
 
 _OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
 _UNASKED = frozenset((b"", b"text/plain", b"multipart/form-data", b"application/x-www-form-urlencoded"))
-"""Content types that a page may post to anybody."""
+"""Content types that a page may post without a preflight."""
 _FORM = b"application/x-www-form-urlencoded"
 _NEEDS_ASKING = frozenset((b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"mcp-protocol-version"))
-"""Headers that no page can send without asking first, and nobody here answers that."""
+"""Headers that no page can send without a preflight, which the relay never answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """What is taken at one port.
+    """The rules for a port.
 
     Args:
         port: Where the relay listens.
-        allowed: Origins that a person allowed.
-        names: Names of this machine that a person allowed, as in `Host`, without a port.
-        forms: Whether forms without a credential are taken: OAuth sends its codes so.
+        allowed: Origins allowed by a person.
+        names: Names of this machine allowed by a person, without a port.
+        forms: Whether forms without a credential are let in, as OAuth needs.
     """
 
     port: int
@@ -41,14 +40,14 @@ class Gate:
 
     @cached_property
     def own_hosts(self) -> frozenset[bytes]:
-        """The values of `Host` that mean this port of this machine."""
+        """The `Host` values of this port of this machine."""
         names = _OWN_NAMES | {name.lower() for name in self.names}
         hosts = {b"%s:%d" % (name, self.port) for name in names}
         return frozenset(hosts | names if self.port == 80 else hosts)
 
     @cached_property
     def own_origins(self) -> frozenset[bytes]:
-        """The origins of what is fetched from here."""
+        """The origins of this port."""
         return frozenset(b"http://" + host for host in self.own_hosts)
 
     def check(self, head: RequestHead, *, is_shown: bool = False) -> None:
@@ -56,10 +55,10 @@ class Gate:
 
         Args:
             head: The request's.
-            is_shown: It only sends a browser on, to where every page may send it.
+            is_shown: The request only redirects a browser, which every page may do.
 
         Raises:
-            HeadError: It is refused.
+            HeadError: The request is refused.
         """
         host = head.value(b"host")
         is_old = head.minor == 0 and not host  # HTTP/1.0, which no browser speaks
@@ -68,7 +67,7 @@ class Gate:
         if is_shown:
             return
         origins = head.values(b"origin")
-        if any(each not in self.allowed and each not in self.own_origins for each in origins):
+        if any(value not in self.allowed and value not in self.own_origins for value in origins):
             origin = origin_in(origins[0].decode("latin-1"))[:200] or "none"
             remedy = f"if that is your host, start the tap with --allow-origin '{origin}'"
             raise HeadError(403, f"Origin is {origin}: a web page may have sent that; {remedy}")

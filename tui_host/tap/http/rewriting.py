@@ -1,10 +1,8 @@
-"""What a relay changes of what the upstream says, so that a client goes on through the relay: names of places, and nothing else.
+"""Changes to an upstream's answers that keep a client on the relay: names of places, and nothing more.
 
-These are the upstream's own origin in `Location`; and, for MCP servers, in the `resource_metadata` of `WWW-Authenticate`, in the
-`endpoint` events of an event stream, and in metadata, as `logins` has it: a client compares what is named there with the URL that it
-was given. What is to be read so is asked for uncompressed, and uncompressed where it comes otherwise. Other origins are left alone, but
-for those of authorization servers: what a client would do about them without a relay it does with one. Records keep what the upstream
-said. Source: MCP 2024-11-05, Transports, HTTP with SSE; MCP 2025-03-26 and 2025-11-25, Authorization; RFC 9728, 3.3; RFC 8414, 3.3.
+The upstream's own origin is replaced in `Location`, and for MCP servers in `resource_metadata` of `WWW-Authenticate`, in `endpoint` events and
+in login metadata (see `logins`). Documents that must be read are requested uncompressed, and decoded otherwise. Records keep the original.
+Source: MCP 2024-11-05, Transports, HTTP with SSE; MCP 2025-03-26 and 2025-11-25, Authorization; RFC 9728, 3.3; RFC 8414, 3.3.
 """
 
 from __future__ import annotations
@@ -16,13 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urljoin
 
-from tui_host.capture.redact.body_buffer import Held
+from tui_host.capture.redact.login_exchanges import BodyBuffer
 from tui_host.tap.http.endpoint_events import EndpointFilter
-from tui_host.tap.http.endpoint_origin import EndpointOrigin
-from tui_host.tap.http.login_metadata import elsewhere
-from tui_host.tap.http.logins import Logins
+from tui_host.tap.http.logins import Logins, Origin, elsewhere
 from tui_host.tap.http.relayed_bodies import BodyError
-from tui_host.tap.http.upstream_origin import Origin
 from tui_host.tap.message_heads import RequestHead, ResponseHead
 
 if TYPE_CHECKING:
@@ -30,22 +25,21 @@ if TYPE_CHECKING:
 
 EVENT_STREAM = b"text/event-stream"
 MADE_FOR_THE_TAP = (
-    "the server refused a login's token: if it goes on so, the server takes none but those made for its own URL, and its authorization"
-    " server is one that no tap can stand for, so that a host gets one for the tap's; give the host a token in a header instead"
+    "the server refused a login's token: it may take only tokens made for its own URL, and no tap can stand for its authorization server;"
+    " log in once without the tap, or give the host a token in a header"
 )
-SIGNED_FOR_THE_TAP = (
-    "the authorization server refused the host, whose signed assertion (private_key_jwt) names this tap as whom it is for; from now on the"
-    " tap leaves logins to the host, so let it sign in again"
+LOGIN_REFUSED = (
+    "the authorization server refused a login through this tap: if it goes on so, log in once without the tap"
 )
 _H = TypeVar("_H", RequestHead, ResponseHead)
 _IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
 
 
 class BodyFilter(Protocol):
-    """Changes a body that comes in pieces. Both methods raise BodyError where it cannot be read."""
+    """Changes a body in pieces. Both methods raise BodyError for an unreadable body."""
 
     def feed(self, data: bytes) -> bytes:
-        """What can be passed on by now."""
+        """The bytes ready to go on."""
         ...
 
     def finish(self) -> bytes:
@@ -54,23 +48,22 @@ class BodyFilter(Protocol):
 
 
 class Rewriting:
-    """Leads what the upstream names as its own back through the relay.
+    """Leads the upstream's own URLs back through the relay.
 
     Args:
         origin: The upstream's, such as `https://mcp.example`.
         own: The relay's.
-        logins: Knows what stands for what in logins, None before what is no MCP server.
+        logins: Changes logins; None for a model's API.
         tell: Takes a sentence for a person.
     """
 
     def __init__(self, origin: str, own: str, *, logins: Logins | None, tell: Callable[[str], None]) -> None:
         self._origin = Origin(origin, own)
-        self._endpoints = EndpointOrigin(origin, own)
         self._logins = logins
         self._tell = tell
 
     def request(self, head: RequestHead) -> RequestHead:
-        """The request's head as it goes on: what has to be read on the way back comes as it is.
+        """A request's head for the upstream, without compression if the answer must be read.
 
         To whom the relay stands for as well go no cookies, which are the server's: a client cannot tell them apart here.
         """
@@ -82,30 +75,31 @@ class Rewriting:
     def answer(
         self, request: RequestHead, response: ResponseHead, announced: Callable[[bytes], None]
     ) -> tuple[ResponseHead, BodyFilter | None]:
-        """The response's head as it goes on, and what changes the body, None for nearly all, which pass as they are.
+        """A response's head for the client, and a filter for the body; None for most bodies.
 
         Args:
-            request: As the client sent it.
-            response: As the upstream sent it.
-            announced: Takes an endpoint's URL as it came.
+            request: The client's request.
+            response: The upstream's response.
+            announced: Takes an endpoint's original URL.
         """
         has_token = request.value(b"authorization")[:7].lower() == b"bearer "
-        if has_token and response.status == 401 and self._logins is not None and self._logins.metadata.are_left_alone:
+        if has_token and response.status == 401 and self._logins is not None and self._logins.are_left_alone:
             self._tell(MADE_FOR_THE_TAP)
-        if self._logins is not None and self._logins.was_refused(request, response.status):
-            self._tell(SIGNED_FOR_THE_TAP)
+        is_form = request.value(b"content-type").lower().startswith(b"application/x-www-form-urlencoded")
+        if is_form and response.status in {400, 401} and self._logins is not None:
+            self._tell(LOGIN_REFUSED)
         head = self._with_places(response, self._place(request))
-        found = self._filter(request, response, announced)
-        if found is None:
+        body_filter = self._filter(request, response, announced)
+        if body_filter is None:
             return head, None
         encoding = b",".join(response.values(b"content-encoding"))
         if encoding.lower() in {b"", b"identity"}:
-            return head, found
+            return head, body_filter
         undoing = _decoder(encoding)
         if undoing is None:
             return head, None
-        fields = tuple(each for each in head.fields if each.name.lower() != b"content-encoding")
-        return replace(head, fields=fields), _Undone(undoing, found)
+        fields = tuple(field for field in head.fields if field.name.lower() != b"content-encoding")
+        return replace(head, fields=fields), _Undone(undoing, body_filter)
 
     def _filter(
         self, request: RequestHead, response: ResponseHead, announced: Callable[[bytes], None]
@@ -115,8 +109,8 @@ class Rewriting:
             return None
         kind = response.value(b"content-type").lower()
         if kind.startswith(EVENT_STREAM):
-            return EndpointFilter(self._endpoints, announced)
-        return _Metadata(logins.metadata.document) if logins.is_metadata(request.target) and b"json" in kind else None
+            return EndpointFilter(self._origin, announced)
+        return _Metadata(logins.document) if logins.is_metadata(request.target) and b"json" in kind else None
 
     def _may_be_read(self, head: RequestHead) -> bool:
         if self._logins is None or head.method != b"GET":
@@ -125,13 +119,13 @@ class Rewriting:
         return self._logins.is_metadata(head.target) or any(EVENT_STREAM in value.lower() for value in accepted)
 
     def _place(self, head: RequestHead) -> bytes | None:
-        """The URL elsewhere that a request is for; None for the upstream itself."""
+        """The URL elsewhere behind a request; None for the upstream."""
         return None if self._logins is None else elsewhere(head.target)
 
     def _with_places(self, head: ResponseHead, place: bytes | None) -> ResponseHead:
         if place is not None:
             head = _without(head, {b"set-cookie", b"set-cookie2"})
-        fields = tuple(each.having(self._value(each.name.lower(), each.value, place)) for each in head.fields)
+        fields = tuple(field.having(self._value(field.name.lower(), field.value, place)) for field in head.fields)
         return head if fields == head.fields else replace(head, fields=fields)
 
     def _value(self, name: bytes, value: bytes, place: bytes | None) -> bytes:
@@ -142,21 +136,21 @@ class Rewriting:
             return value
 
         def led(found: re.Match[bytes]) -> bytes:
-            logins.name(self._origin.rest(found[2]) or b"")
+            logins.name_metadata(self._origin.rest(found[2]) or b"")
             return found[1] + self._origin.changed(found[2])
 
         return _IN_CHALLENGE.sub(led, value)
 
 
 class _Metadata:
-    """A document of which as a whole it can be said what has to be changed in it."""
+    """Holds a metadata document to change as a whole."""
 
     def __init__(self, change: Callable[[bytes], bytes]) -> None:
         self._change = change
-        self._held = Held()
+        self._held = BodyBuffer()
 
     def feed(self, data: bytes) -> bytes:
-        """Nothing until its end, unless it is too large to be one."""
+        """Hold everything, unless too large for metadata."""
         return self._held.feed(data)
 
     def finish(self) -> bytes:
@@ -166,31 +160,31 @@ class _Metadata:
 
 
 class _Undone:
-    """A body whose coding is undone for what changes it."""
+    """Decodes a body before an inner filter."""
 
     def __init__(self, undoing: Decoder, inner: BodyFilter) -> None:
         self._undoing = undoing
         self._inner = inner
 
     def feed(self, data: bytes) -> bytes:
-        """What can be passed on by now."""
+        """The bytes ready to go on."""
         try:
             return self._inner.feed(self._undoing.feed(data))
         except ValueError as error:
             raise BodyError(f"a compressed body that has to be read: {error}") from error
 
     def finish(self) -> bytes:
-        """The rest; that the coding is not complete is nothing new in a stream that was cut."""
+        """The rest; a cut stream may end within the coding."""
         return self._inner.finish()
 
 
 def _without(head: _H, names: set[bytes]) -> _H:
-    """A head without the fields that are named so, in lower case."""
-    return replace(head, fields=tuple(each for each in head.fields if each.name.lower() not in names))
+    """A head without the named fields, in lower case."""
+    return replace(head, fields=tuple(field for field in head.fields if field.name.lower() not in names))
 
 
 def _joined(place: bytes, value: bytes) -> bytes:
-    """A reference in what came from a place elsewhere: a client would take it for one at the relay."""
+    """Resolve a reference from a place elsewhere, which a client would resolve against the relay."""
     try:
         return urljoin(place.decode("latin-1"), value.decode("latin-1")).encode("latin-1")
     except ValueError:

@@ -1,7 +1,6 @@
-"""Passes bytes from socket to socket inside the system, where it can do that: a large body then costs no copies here.
+"""Passing bytes between sockets inside the kernel, where possible, so that large bodies are not copied here.
 
-What is read is at once in the pipe between the two, and from there at once with the other side; what it does not take in stays in the
-pipe, and then no more is read. Source: splice(2); performance.md, Relays.
+A pipe stands between the two sockets; bytes that the sink does not take stay in the pipe, and then no more is read. Source: splice(2).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 
 PIPE_BYTES = 1 << 20
 WORTH = 1 << 20
-"""Bytes from which on it is worth the while."""
+"""Bytes from which splicing pays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +22,9 @@ class Spliced:
     """How a passage ended.
 
     Attributes:
-        size: Bytes that were taken from the source.
-        source: What went wrong with the source, None for nothing (it may have ended).
-        sink: What went wrong with the sink, None for nothing.
+        size: Bytes taken from the source.
+        source: An error of the source; None also for its end.
+        sink: An error of the sink.
     """
 
     size: int
@@ -34,24 +33,24 @@ class Spliced:
 
 
 def descriptor_of(transport: asyncio.Transport) -> int | None:
-    """The socket of a connection, None where it is none, or its bytes are not those that are read and written."""
-    found: object = transport.get_extra_info("socket")
-    if sys.platform != "linux" or not isinstance(found, TransportSocket) or transport.get_extra_info("ssl_object"):
+    """The socket of a plain connection; None for TLS and other transports."""
+    raw: object = transport.get_extra_info("socket")
+    if sys.platform != "linux" or not isinstance(raw, TransportSocket) or transport.get_extra_info("ssl_object"):
         return None
-    return found.fileno()
+    return raw.fileno()
 
 
 class Splice:
-    """A passage from one socket to another. Nobody else reads the one or writes to the other meanwhile.
+    """A transfer between two sockets, which nobody else may read or write meanwhile.
 
     Args:
         source: The socket to take from.
         sink: The socket to give to.
         size: Bytes to pass, at most.
-        ended: Called once when all has been passed, the source ends, or something goes wrong; not if it is stopped.
+        ended: Called once at the end or after an error; not after `stop`.
 
     Raises:
-        OSError: The system has no room for another pipe.
+        OSError: The system refuses a pipe.
     """
 
     def __init__(self, source: int, sink: int, size: int, ended: Callable[[Spliced], None]) -> None:
@@ -108,7 +107,7 @@ class Splice:
             self._loop.add_reader(self._source, self._take)
 
     def _give(self) -> bool:
-        """Hand on what is in the pipe; False if the sink does not take in all of it now."""
+        """Write the pipe's bytes; returns False if the sink is full."""
         while self._held:
             try:
                 size = _splice(self._out, self._sink, self._held)
@@ -128,10 +127,10 @@ class Splice:
 
 
 def _splice(source: int, sink: int, size: int) -> int | None:
-    """So many bytes at most; gives how many went, None if none can for now.
+    """Move bytes; returns their number, or None if nothing moves for now.
 
     Raises:
-        OSError: One of the two is broken.
+        OSError: Either socket is broken.
     """
     if sys.platform != "linux":
         raise OSError("not on this system")

@@ -1,4 +1,4 @@
-"""Where a relay's requests go: the fixed upstream, and how it is reached."""
+"""The relay's fixed upstream, and ways to reach it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing_extensions import override
 from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
-from tui_host.settings.urls import is_loopback, shown, split
+from tui_host.settings.urls import shown, split
 from tui_host.tap.http.address_scope import Reach, is_here
 from tui_host.tap.http.happy_eyeballs import connected
 from tui_host.tap.message_heads import RequestHead, request_bytes
@@ -27,23 +27,22 @@ _NOT_KNOWN = "if it is your own, start the tap with --ca-file FILE"
 _OTHER_NAME = "it is for another name: give --upstream the one that its certificate has"
 _OTHER_TIME = "see that this machine's clock is right; if it is, who runs it has to renew it"
 _OF_CERTIFICATES = {9: _OTHER_TIME, 10: _OTHER_TIME, 62: _OTHER_NAME, 64: _OTHER_NAME}
-"""What helps where to trust whoever signed a certificate does not. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
+"""Remedies for certificates where `--ca-file` does not help. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
 _NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"))
-"""What OpenSSL calls an answer that is none of TLS, as its versions have it."""
+"""OpenSSL's names, across versions, for an answer without TLS."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Upstream:
-    """An upstream as it was typed, and what is needed to reach it.
+    """An upstream and everything needed for a connection.
 
     Attributes:
-        url: Its URL.
-        proxy: The proxy that leads to it, None where there is none.
-        trust: Whom it has to be certified by, None where nothing is encrypted.
-        other: One that it names, by its URL, reached by the same rules: encrypted, or on its own machine; raises
-            SettingsError as `upstream_of` does, and where it is none that may be named.
-        reach: What it may name.
-        within: The reach of the one that named it; None for the one that was typed.
+        url: The URL.
+        proxy: The proxy to use, if any.
+        trust: Trusted certificates; None for http.
+        other: Makes an upstream named in metadata, by URL; raises SettingsError for unusable and forbidden URLs.
+        reach: Addresses that the upstream may name.
+        within: The reach of the upstream whose metadata named this one; None for a typed URL.
     """
 
     url: SplitResult
@@ -55,37 +54,37 @@ class Upstream:
 
     @cached_property
     def origin(self) -> str:
-        """Scheme, host and port as they stand in its URL."""
+        """Scheme, host and port, as typed."""
         return shown(self.url)
 
     @property
     def name(self) -> str:
-        """Host and port, as they stand in its URL."""
+        """Host and port, as typed."""
         return self.origin.partition("://")[2]
 
     @cached_property
     def host(self) -> bytes:
-        """What it gets as `Host`."""
+        """The upstream's `Host`."""
         return self.name.encode("idna" if not self.name.isascii() else "ascii")
 
     @cached_property
     def target_prefix(self) -> bytes:
-        """What stands before a request's path: nothing, but for a proxy that passes on plain requests."""
+        """The prefix of a request's path: empty, except for a proxy of plain requests."""
         return self.origin.encode() if self.proxy is not None and self.trust is None else b""
 
     @cached_property
     def proxy_credential(self) -> bytes:
-        """The header that a proxy wants, from its URL; empty where there is none in it."""
+        """The proxy's credential header, from the proxy's URL; empty without a credential."""
         if self.proxy is None or self.proxy.username is None:
             return b""
         pair = f"{unquote(self.proxy.username)}:{unquote(self.proxy.password or '')}"
         return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
 
     def written(self, head: RequestHead) -> bytes:
-        """A request's head on the wire to it. A proxy that passes it on takes a URL, `*` as one without a path (RFC 9112, 3.2.4).
+        """A request's head on the wire. A proxy gets a whole URL, and `*` as a URL without a path (RFC 9112, 3.2.4).
 
         Raises:
-            HeadError: On the wire it would be another.
+            HeadError: The target or a value contains a line break.
         """
         if not self.target_prefix:
             return request_bytes(head)
@@ -93,49 +92,39 @@ class Upstream:
         return block[:-2] + self.proxy_credential + b"\r\n" if self.proxy_credential else block
 
     def unreached(self, error: OSError | UnicodeError) -> str:
-        """Why it could not be reached, in words."""
+        """Why a connection failed, in words."""
         if isinstance(error, ssl.SSLCertVerificationError):
-            said = f"{error.reason}: {error.verify_message}"
-            return f"{self.origin} is not trusted: {said} ({_OF_CERTIFICATES.get(error.verify_code, _NOT_KNOWN)})"
+            reason = f"{error.reason}: {error.verify_message}"
+            return f"{self.origin} is not trusted: {reason} ({_OF_CERTIFICATES.get(error.verify_code, _NOT_KNOWN)})"
         if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
             plain = self.origin.replace("https:", "http:", 1)
             return f"{self.origin} does not answer in TLS: {error.reason} (if it has none, write --upstream {plain}/…)"
         return f"{self.origin} could not be reached: {words_of(error)}"
 
     def is_at(self, port: int) -> bool:
-        """Whether it is this port of this machine, as far as its URL tells."""
+        """Whether the upstream is a port of this machine, judging by the URL."""
         host, own = _address(self.url)
         return own == port and is_here(host)
 
-    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None = None) -> None:
-        """Connect a protocol to it.
+    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
+        """Connect a protocol to the upstream.
 
         Args:
-            protocol: Makes it.
-            source: The address of this machine to connect from, if it is on this machine and can be reached from there.
+            protocol: Makes the protocol.
 
         Raises:
-            OSError: It cannot be reached, or is not whom it should be.
+            OSError: The upstream cannot be reached or trusted.
         """
         if self.proxy is None:
-            await self._directly(protocol, source)
+            await self._directly(protocol)
         elif self.trust is None:
             await asyncio.get_running_loop().create_connection(protocol, *_address(self.proxy))
         else:
             await self._through(self.proxy, self.trust, protocol)
 
-    async def _directly(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None) -> None:
+    async def _directly(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         loop = asyncio.get_running_loop()
         host, port = _address(self.url)
-        if source is not None and self.trust is None and is_loopback(host):
-            try:
-                await loop.create_connection(protocol, host, port, local_addr=(source, 0))
-            except ConnectionError:
-                raise
-            except OSError:  # from there nothing leads to it: it is reached by another way, such as IPv6
-                pass
-            else:
-                return
         name = host if self.trust is not None else None
         within = self.within
         made = await connected(host, port, lambda address: within is None or within.allows(address))
@@ -147,7 +136,7 @@ class Upstream:
     async def _through(
         self, proxy: SplitResult, trust: ssl.SSLContext, protocol: Callable[[], asyncio.BaseProtocol]
     ) -> None:
-        """By way of a proxy that lets an encrypted connection through. Source: RFC 9110, section 9.3.6."""
+        """Connect through a proxy's tunnel. Source: RFC 9110, section 9.3.6."""
         host, port = _address(self.url)
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         loop = asyncio.get_running_loop()
@@ -166,7 +155,7 @@ class Upstream:
 
 
 class _ProxyAnswer(asyncio.Protocol):
-    """What a proxy answers to `CONNECT`. No `StreamReader`: its writer ends the connection when it is forgotten."""
+    """Reads a proxy's answer to `CONNECT`. A `StreamReader` would end the connection when garbage-collected."""
 
     def __init__(self) -> None:
         self._answer = b""
@@ -183,7 +172,7 @@ class _ProxyAnswer(asyncio.Protocol):
         self._has_answered.set()
 
     async def consent(self) -> None:
-        """Wait for it.
+        """Wait for the answer.
 
         Raises:
             ConnectionError: The proxy gives none.
@@ -199,10 +188,10 @@ def _address(url: SplitResult) -> tuple[str, int]:
 
 
 def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None = None) -> Upstream:
-    """The upstream that was typed.
+    """Read an upstream from the command line.
 
     Raises:
-        SettingsError: It is no URL of one, the proxy of the environment is of a kind that is not known, or a certificate cannot be read.
+        SettingsError: The URL or the environment's proxy is unusable, or a certificate cannot be read.
     """
     return _upstream(typed, environment, cache(lambda: _trust(ca_file, environment)), None)
 
@@ -230,18 +219,18 @@ def _upstream(
 
 
 def _may_be_named(url: SplitResult, within: Reach) -> bool:
-    """Whether metadata may lead there: encrypted, or to the machine that the server itself is on."""
+    """Whether metadata may lead to a URL: encrypted, or on the server's own machine."""
     host = url.hostname or ""
     return (url.scheme == "https" or within.allows_plain(host)) and within.allows_name(host)
 
 
 def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:
-    found = proxy_for(typed, environment)
-    if not found:
+    typed_proxy = proxy_for(typed, environment)
+    if not typed_proxy:
         return None
     remedy = "correct or unset it, or name the upstream's host in NO_PROXY"
     try:
-        proxy = urlsplit(found)
+        proxy = urlsplit(typed_proxy)
         is_one = bool(proxy.hostname) and (proxy.port is None or proxy.port > 0)
     except ValueError:
         raise SettingsError("the proxy's address is no URL", "the environment", remedy) from None

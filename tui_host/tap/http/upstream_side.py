@@ -1,21 +1,19 @@
-"""A connection to the upstream, which belongs to one client's connection."""
+"""A connection to the upstream, made for a client's connection."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 import time
+from typing import Protocol
 
 import anyio
 from typing_extensions import override
 
 from tui_host.capture.http.client_faults import words_of
-from tui_host.tap.http.abrupt_close import break_off, end_writing
-from tui_host.tap.http.client_end import ClientEnd
-from tui_host.tap.http.exchange_reporter import Witness
+from tui_host.tap.http.exchange_reporter import ExchangeReporter
 from tui_host.tap.http.hop_headers import to_client
-from tui_host.tap.http.relay import Relay
-from tui_host.tap.http.relayed_answer import Answer
+from tui_host.tap.http.in_transit import Answer
+from tui_host.tap.http.relay import Relay, break_off, end_writing
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.http.splice import WORTH, Splice, Spliced, descriptor_of
 from tui_host.tap.http.upstream import Upstream
@@ -28,17 +26,56 @@ from tui_host.tap.message_heads import (
     response_bytes,
 )
 
-_TIMEOUT = re.compile(rb"HTTP/1\.[01] 408 ")
 UNCONNECTED_LIMIT = 256 << 10
-"""Bytes of a request that wait for the connection before no more is read."""
+"""Bytes of a request that wait for the connection before reading pauses."""
+
+
+class ClientEnd(Protocol):
+    """The client's connection, as used by the upstream's."""
+
+    def write(self, data: bytes) -> None:
+        """Bytes for the client."""
+        ...
+
+    def sink(self) -> int | None:
+        """The client's socket for direct writing; None while written data waits."""
+        ...
+
+    def break_off(self) -> None:
+        """Nothing can be written to the client any more."""
+        ...
+
+    def pause(self, *, paused: bool) -> None:
+        """Read no more, or again."""
+        ...
+
+    def tunnel(self) -> None:
+        """Pass bytes unread from now on."""
+        ...
+
+    def answered(self, *, lasts: bool) -> None:
+        """The response is complete; whether the connection lasts."""
+        ...
+
+    def failed(self, words: str) -> None:
+        """Learn of an upstream without a usable answer; nothing has been passed on."""
+        ...
+
+    def cut(self, words: str, *, was_reset: bool) -> None:
+        """Learn of a connection cut within an answer."""
+        ...
+
+    def close(self, *, was_reset: bool = False) -> None:
+        """Learn of a connection ended between answers."""
+        ...
 
 
 class UpstreamSide(asyncio.BufferedProtocol):
     """Passes requests on, and reads responses.
 
     Attributes:
-        upstream: Whom it asks.
-        is_full: It has more to send than it should before some of that has gone.
+        upstream: The upstream.
+        is_full: Too many bytes wait to be sent.
     """
 
     def __init__(self, relay: Relay, client: ClientEnd, upstream: Upstream) -> None:
@@ -53,20 +90,19 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._waiting = bytearray()
         self._end = HeadEnd()
         self._request: RequestHead | None = None
-        self._witness: Witness | None = None
+        self._reporter: ExchangeReporter | None = None
         self._answer: Answer | None = None
         self._tunnel = False
-        self._says_last = False
         self._abandoned = False
         self._input_ended = False
         self._splice: Splice | None = None
         self._fault: OSError | None = None
 
-    async def connect(self, source: str | None) -> None:
-        """Connect, from this address if it matters; what goes wrong is told to the client's side."""
+    async def connect(self) -> None:
+        """Connect; the client's side learns of a failure."""
         with self._connecting:
             try:
-                await self.upstream.connect(lambda: self, source)
+                await self.upstream.connect(lambda: self)
             except (OSError, UnicodeError) as error:
                 if not self._abandoned:
                     self._abandoned = True
@@ -108,11 +144,9 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if answer is not None:
             self._pass(answer, data)
             self._begin_splice()
-        elif self._says_last:
-            self._client.write(data)
         elif self._tunnel:
-            if self._witness is not None:
-                self._witness.chunk(data)
+            if self._reporter is not None:
+                self._reporter.chunk(data)
             self._client.write(data)
         else:
             self._waiting += data
@@ -126,7 +160,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if self._abandoned:
             return
         self._abandoned = True
-        answer, witness = self._answer, self._witness
+        answer, reporter = self._answer, self._reporter
         is_open = answer is not None and answer.ends_with_connection
         if answer is not None:
             if is_open and exc is None:
@@ -136,8 +170,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._client.write(bytes(self._waiting))  # half a head, for the client to judge
         if is_open and exc is None:
             self._client.answered(lasts=False)
-        elif exc is None and self._tunnel and witness is not None:
-            witness.end()
+        elif exc is None and self._tunnel and reporter is not None:
+            reporter.end()
             self._client.close()
         elif self._request is None:
             self._client.close(was_reset=exc is not None)
@@ -159,10 +193,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     # What the client's side says.
 
-    def expect(self, request: RequestHead, witness: Witness) -> None:
-        """The next response belongs to this request."""
+    def expect(self, request: RequestHead, reporter: ExchangeReporter) -> None:
+        """Expect a response to this request."""
         self._request = request
-        self._witness = witness
+        self._reporter = reporter
 
     def write(self, data: bytes) -> None:
         """Bytes for the upstream."""
@@ -184,7 +218,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def end_input(self) -> bool:
-        """Say that the client sends no more. False where that cannot be said, so that only an end of all is left."""
+        """Half-close for writing; returns False for a connection without half-close."""
         transport = self._transport
         self._input_ended = True
         if transport is None:
@@ -192,7 +226,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         return end_writing(transport)
 
     def abandon(self, *, with_reset: bool = False) -> None:
-        """The client has gone: end at once, as it did."""
+        """End at once after the client has gone."""
         if self._abandoned:
             return
         self._abandoned = True
@@ -210,13 +244,13 @@ class UpstreamSide(asyncio.BufferedProtocol):
     # Responses.
 
     def _next(self) -> None:
-        """Pass on each head that is there."""
+        """Pass on complete heads."""
         waiting = self._waiting
         try:
             while waiting and self._answer is None and not self._tunnel and not self._abandoned:
                 end = self._end.find(waiting)
                 if self._request is None:
-                    self._pass_unasked(is_head=end is not None)
+                    self._break("the upstream sent bytes without a request")
                     return
                 if end is None:
                     return
@@ -231,32 +265,21 @@ class UpstreamSide(asyncio.BufferedProtocol):
         except HeadError as error:
             self._fail(error.words)
 
-    def _pass_unasked(self, *, is_head: bool) -> None:
-        """Nobody asked for this: it may be the last word of a server that has waited long enough. Source: RFC 9110, section 15.5.9."""
-        if not _TIMEOUT.match(self._waiting):
-            if is_head or len(self._waiting) >= len(b"HTTP/1.1 408 "):
-                self._break("the upstream sent what nobody had asked for")
-            return
-        self._client.write(bytes(self._waiting))
-        self._waiting.clear()
-        self._end.forget()
-        self._says_last = True
-
     def _begin(self, request: RequestHead, head: ResponseHead, rest: bytes) -> None:
-        """Pass on the answer's head, and the beginning of its body with it."""
+        """Pass on the answer's head, with the beginning of the body."""
         if head.status == 101:
             if not request.wants_websocket:
-                raise HeadError(502, "the upstream changes to a protocol that nobody had asked for")
+                raise HeadError(502, "the upstream switches to a protocol that the host did not request")
             self._change_protocol(head, rest)
             return
-        if self._witness is None:
+        if self._reporter is None:
             raise HeadError(502, "an answer to nothing")
-        answer = Answer(request, head, self._relay.rewriting, self._witness)
+        answer = Answer(request, head, self._relay.rewriting, self._reporter)
         self._answer = answer
         self._pass(answer, rest)
 
     def _pass(self, answer: Answer, data: bytes) -> None:
-        """Pass on a piece of an answer: the client may end this tap once it has it."""
+        """Pass on a piece of an answer. The client may end this tap afterwards."""
         try:
             out = answer.feed(data)
         except BodyError as error:
@@ -273,19 +296,19 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._finish(answer)
 
     def _pass_unframed(self, answer: Answer) -> None:
-        """Let the client judge what follows, as it would without the tap: it passes as it is, to the connection's end."""
+        """Pass everything unread to the connection's end, for the client to judge."""
         words = f"the upstream's answer: {answer.fault}"
         if not answer.is_as_it_came:
             self._client.write(answer.left())
             self._break(words)
             return
-        if self._witness is not None:
-            self._witness.fail(words, "cut by peer")
-        self._answer = self._witness = None
+        if self._reporter is not None:
+            self._reporter.fail(words, "cut by peer")
+        self._answer = self._reporter = None
         self._tunnel = True
 
     def _begin_splice(self) -> None:
-        """Let what is neither changed nor recorded pass by itself, if it can."""
+        """Let bytes pass unread, where possible."""
         transport, answer = self._transport, self._answer
         if transport is None or answer is None:
             return
@@ -302,7 +325,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         transport.pause_reading()
 
     def _spliced(self, how: Spliced) -> None:
-        """What passed by itself is over."""
+        """Go on after bytes passed unread."""
         transport, answer = self._transport, self._answer
         self._stop_splice()
         if how.sink is not None:
@@ -323,7 +346,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     def _finish(self, answer: Answer) -> None:
         lasts = answer.lasts and not answer.rest
-        self._answer = self._request = self._witness = None
+        self._answer = self._request = self._reporter = None
         if not lasts:
             self._abandoned = True
             if self._transport is not None:
@@ -332,10 +355,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     def _change_protocol(self, head: ResponseHead, rest: bytes) -> None:
         self._tunnel = True
-        if self._witness is not None:
+        if self._reporter is not None:
             at_ns = time.monotonic_ns()
-            self._witness.answered(head, at_ns)
-            self._witness.chunk(rest, at_ns)
+            self._reporter.answered(head, at_ns)
+            self._reporter.chunk(rest, at_ns)
         self._client.write(response_bytes(to_client(head)) + rest)
         self._client.tunnel()
 

@@ -1,1 +1,1 @@
-"""What a relay tells, and the process beside it that makes records of it: no relay waits for that, and neither goes down with the other."""
+"""The recorder beside a relay, and the channel between the two. No relay waits for recording."""

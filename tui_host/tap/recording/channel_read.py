@@ -1,4 +1,4 @@
-"""What a relay tells the process that records beside it, as that one hears it: whole things, in order, to the relay's end."""
+"""The recorder's end of the channel: reads whole items, in order, to the relay's end. Imported late, apart from `channel_write`."""
 
 from __future__ import annotations
 
@@ -6,38 +6,36 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from tui_host.tap.recording.channel_write import TAKEN, taken_from
-from tui_host.tap.report_kinds import OUT
+from tui_host.tap.recording.channel_write import OUT, TAKEN, read_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tui_host.tap.recording.channel_write import Item
-    from tui_host.tap.recording.recorder_process import Ends
+    from tui_host.tap.recording.recorder_process import RecorderEnds
 
 TICK = 0.005
-"""Seconds in which what comes in a burst is read together: a reader who waits would have to be woken for each message that passes."""
+"""Seconds in which a burst is read together, instead of waking the recorder for each message."""
 _SOON = 0.25
-"""Seconds after which it is looked again whether what was told is kept."""
+"""Seconds between checks whether everything read is kept."""
 _MUCH = 64 << 10
 _LATE = 0.25
-"""Seconds that what passes at once may wait where there is much of it: both sides and the relay want their processors just then. How nice
-this process is does not see to that where there are few of them: the system shares each out by itself."""
+"""Seconds that much data may wait, leaving the processors to relay, host and server."""
 _AT_ONCE = 1 << 20
 
 
-class Told:
-    """What the relay tells, to its end.
+class ChannelReader:
+    """Reads the relay's items until the relay ends.
 
     Args:
         ends: What leads to the relay.
-        grace: Seconds that are left for what is left, once somebody wants an end.
+        grace: Seconds that remain for what is left once somebody wants an end.
 
     Attributes:
         is_hurried: Somebody wants an end.
     """
 
-    def __init__(self, ends: Ends, grace: float) -> None:
+    def __init__(self, ends: RecorderEnds, grace: float) -> None:
         self._journal = ends.journal
         self._notices = ends.notices
         self._grace = grace
@@ -45,32 +43,30 @@ class Told:
         self._deadline: float | None = None
 
     def hurry(self) -> None:
-        """Somebody wants an end; it comes with the relay's, or after it."""
+        """End soon after the relay's end."""
         self.is_hurried = True
         self._deadline = None
 
-    def listen(self, patience: float | None) -> bool:
-        """Until it tells more than a host's input, and no longer than so: until then the processor is the server's.
+    def wait_for_more_than_input(self, patience: float | None) -> bool:
+        """Wait until more than a host's input is reported: until then the processor is the server's. Takes nothing.
 
-        What it told by then is taken, and not settled.
+        Args:
+            patience: Seconds to wait at most; None for as long as the relay runs.
 
         Returns:
-            Whether it told anything.
+            Whether anything was reported.
         """
         journal = self._journal
         end = None if patience is None else time.monotonic() + patience
-        items: Sequence[Item] = ()
-        while journal.taken < _MUCH and all(item[0] == OUT for item in items):
+        while len(data := journal.look_at(_MUCH)) < _MUCH and not journal.is_over:
             left = None if end is None else end - time.monotonic()
-            items = self._take()
-            if not items:
-                if journal.is_over or (left is not None and left <= 0):
-                    break
-                journal.wait(left)
-        return journal.taken > 0
+            if any(item[0] != OUT for item in read_items(data)[0]) or (left is not None and left <= 0):
+                break
+            journal.wait(left, len(data))
+        return journal.left > 0
 
     def batches(self) -> Iterator[Sequence[Item]]:
-        """All that it tells and nobody has taken; now and then nothing, where there is time for something else."""
+        """Yield batches of new items; an empty batch now and then leaves time for other work."""
         journal = self._journal
         while not self._is_overdue():
             if items := self._take():
@@ -80,12 +76,12 @@ class Told:
                 return
             else:
                 if journal.needs_care:
-                    self.notice(TAKEN)
+                    self.notify(TAKEN)
                 yield ()
-                journal.wait(_SOON if journal.unsettled.size(journal.taken) else None)
+                journal.wait(_SOON if journal.kept != journal.taken else None)
 
     def _rest(self, passed_ns: int) -> None:
-        """Let more come behind what passed at that moment; not once the relay has ended."""
+        """Let more items come behind an item of this age, unless the relay has ended."""
         journal = self._journal
         if journal.left <= _MUCH and not journal.is_over:
             journal.look(TICK)
@@ -94,29 +90,29 @@ class Told:
             journal.look(seconds)
 
     def _take(self) -> Sequence[Item]:
-        """The oldest things that were told, whole; none where there are none."""
+        """Take the oldest whole items."""
         limit = _AT_ONCE
         while data := self._journal.look_at(limit):
-            rest = bytearray(data)
-            if items := taken_from(rest):
-                self._journal.take(data[: len(data) - len(rest)])
+            items, size = read_items(data)
+            if items:
+                self._journal.take(size)
                 return items
             limit *= 2
         return ()
 
     @property
     def missing(self) -> int:
-        """Bytes that were not read at the end, or found no room."""
+        """Bytes left unread at the end, or without room."""
         return self._journal.left + self._journal.held
 
-    def notice(self, line: bytes) -> None:
-        """Let the relay know."""
-        notice(self._notices, line)
+    def notify(self, line: bytes) -> None:
+        """Send the relay a notice."""
+        send_notice(self._notices, line)
 
     def _is_overdue(self) -> bool:
         if not self.is_hurried:
             return False
-        self._journal.look(0)  # where there is much, nobody waits and hears of it
+        self._journal.look(0)  # while there is much to read nobody waits, and so nobody hears of the relay's end
         if not self._journal.is_over:
             return False
         now = time.monotonic()
@@ -125,8 +121,8 @@ class Told:
         return now >= self._deadline
 
 
-def notice(descriptor: int, line: bytes) -> bool:
-    """Let the relay know; False if it has gone."""
+def send_notice(descriptor: int, line: bytes) -> bool:
+    """Send the relay a notice; returns False if the relay has gone."""
     try:
         os.write(descriptor, line)
     except OSError:

@@ -1,8 +1,8 @@
-"""What a relay has passed on and nobody has recorded yet: memory that the process which records shares, and a file behind it.
+"""Shared memory of a relay and its recorder, with a file behind the memory, for bytes not recorded yet. Imported early.
 
-Whatever stands there outlives a relay that is killed at any moment. To add to it wakes nobody and asks nothing of the system while there is
-room in memory; what finds none there goes into a file without a name, until that has been read to its end. So what stands in memory is always
-older than what stands in the file. One process adds, another takes; of each number here, one alone writes it.
+Bytes that stand here outlive a relay that is killed at any moment. Adding to memory makes no system call and wakes nobody; what finds
+no room there is appended to a file without a name until the recorder has read that file to its end, so memory always holds the older
+bytes. One process adds and one takes, and each counter has a single writer.
 Imported before the first byte flows: nothing here imports more than `mmap` and `threading`.
 """
 
@@ -13,7 +13,6 @@ import os
 import select
 import threading
 
-from tui_host.tap.recording.unsettled import Unsettled
 from tui_host.tap.threads import fork
 
 TYPE_CHECKING = False
@@ -22,62 +21,60 @@ if TYPE_CHECKING:
 
 ROOM = 4 << 20
 """Bytes that wait in memory, at most."""
-_NUMBERS = mmap.PAGESIZE
-"""Bytes before them, for what follows. All of it counts from the beginning of all, and never goes back."""
-_ADDED, _FILE_ADDED, _FILE_BEGAN, _HELD = 0, 1, 2, 3
-"""Bytes that were added to memory, and to the file; how many of those stood there before it was emptied; those that wait elsewhere."""
-_TAKEN, _FILE_TAKEN, _IS_AWAITED = 32, 33, 34
-"""Bytes that were taken; whether somebody waits for more. Away from the others: two processors would pass that piece of memory to and fro."""
 FOLDERS = ("/var/tmp", "/tmp")  # noqa: S108 - a name there is random, new, and gone at once
-"""Where a file is made, if TMPDIR is no place for it."""
-_LOOK_SECONDS = 1.0
-"""How long at most somebody waits who missed the bell, which a processor may let happen that reorders what it writes and reads."""
+"""Where the file is made if TMPDIR is no place for it."""
+_COUNTERS = mmap.PAGESIZE
+"""Bytes before the data, for counters. Counters of bytes start with the journal and never go back."""
+_ADDED, _FILE_ADDED, _FILE_BEGAN, _HELD = 0, 1, 2, 3
+"""The relay's counters: bytes added to memory and to the file, the file's beginning after being emptied, bytes held."""
+_TAKEN, _FILE_TAKEN, _IS_AWAITED, _KEPT, _UNFINISHED, _IS_WELL, _IS_FAULT_TOLD = 32, 33, 34, 35, 36, 37, 38
+"""The recorder's counters, apart from the relay's so that processors do not contend for a cache line."""
+_MISSED_BELL_SECONDS = 1.0
+"""How long a recorder waits that missed the bell because of memory reordering."""
 
 
 class Journal:
-    """Made before the process that takes is forked.
+    """Shared memory and a file, made before the recorder is forked.
 
     Args:
         room: Bytes that wait in memory, at most.
 
     Attributes:
-        is_over: Nobody is left who could add. The one who takes knows that from `wait` or `look`.
-        unsettled: What was taken, and may have to be taken in again.
+        is_over: Nobody is left who could add. The recorder knows it from `wait` or `look`.
 
     Raises:
-        OSError: There is no room for it, or too many files are open.
+        OSError: There is no memory for it, or too many files are open.
     """
 
     def __init__(self, room: int = ROOM) -> None:
         self._room = room
-        self._memory = mmap.mmap(-1, _NUMBERS + room)
-        self._numbers = memoryview(self._memory)[:_NUMBERS].cast("Q")
+        self._memory = mmap.mmap(-1, _COUNTERS + room)
+        self._counters = memoryview(self._memory)[:_COUNTERS].cast("Q")
         self._file = _open_file()
         self._hang_bell()
-        self._end = _NUMBERS + room
-        self._at, self._until = _NUMBERS, self._end  # where is added, and up to where, as far as is known
-        self._before = -_NUMBERS  # what is added to that gives what was added of all
+        self._end = _COUNTERS + room
+        self._at, self._until = _COUNTERS, self._end  # the next byte, and the end of the room that is known
+        self._offset = -_COUNTERS  # from `_at` to the count of all bytes added
         fence = _fence()
         self._release, self._acquire = fence.release, fence.acquire
-        self._before_taken = _fence()
+        self._reader_fence = _fence()
         self._emptying = threading.Lock()
-        self._is_in_file = False  # where the bytes stand that were looked at
+        self._is_in_file = False  # where the bytes stand that were looked at last
         self.is_over = False
-        self.unsettled = Unsettled()
 
     def _hang_bell(self) -> None:
         self._heard, self._bell = os.pipe()
         os.set_blocking(self._bell, False)
 
-    # Who adds. In one thread at a time.
+    # The relay's side, used by one thread at a time.
 
     def add_only(self) -> None:
-        """Another process takes."""
+        """Leave taking to the process just forked."""
         os.close(self._heard)
         self._heard = -1
 
     def begin_anew(self) -> None:
-        """Another process is about to be forked that takes: the one that took is no more.
+        """Prepare for forking a new recorder after the last recorder died.
 
         Raises:
             OSError: Too many files are open.
@@ -85,11 +82,20 @@ class Journal:
         heard, bell = self._heard, self._bell
         self._hang_bell()
         os.close(bell)
-        if heard >= 0:  # one was about to be forked before, and could not be
+        if heard >= 0:  # forking failed before
             os.close(heard)
+        self._counters[_IS_AWAITED] = 0
+
+    def give_up(self) -> int:
+        """Write off the bytes that a dead recorder took and did not keep; returns their number."""
+        counters = self._counters
+        lost = self.taken - counters[_KEPT] + counters[_UNFINISHED]
+        counters[_KEPT], counters[_UNFINISHED] = self.taken, 0
+        counters[_IS_WELL] = counters[_IS_FAULT_TOLD] = 0
+        return lost
 
     def add(self, head: bytes, data: bytes) -> bool:
-        """Put it behind all that is there; False if it finds no room in memory. Once it is there, it stays there.
+        """Append to memory; returns False without room. Bytes stay once added.
 
         Args:
             head: What stands before the data.
@@ -105,89 +111,89 @@ class Journal:
         self._release()
         self._acquire()
         self._at = end
-        self._numbers[_ADDED] = end + self._before
+        self._counters[_ADDED] = end + self._offset
         return True
 
     def _add_around(self, data: bytes) -> bool:
-        """See how much room there is now; where that is in two pieces, fill both."""
-        numbers = self._numbers
+        """Use room freed meanwhile, wrapping around the end of memory."""
+        counters = self._counters
         size = len(data)
-        room = self._room - (numbers[_ADDED] - numbers[_TAKEN])
-        if size > room or numbers[_FILE_TAKEN] != numbers[_FILE_ADDED]:
+        room = self._room - (counters[_ADDED] - counters[_TAKEN])
+        if size > room or counters[_FILE_TAKEN] != counters[_FILE_ADDED]:
             return False
         at = self._at
         fitting = min(size, self._end - at)
         self._memory[at : at + fitting] = data[:fitting]
         at += fitting
         if at == self._end:
-            at = _NUMBERS + size - fitting
-            self._memory[_NUMBERS:at] = data[fitting:]
-            self._before += self._room
+            at = _COUNTERS + size - fitting
+            self._memory[_COUNTERS:at] = data[fitting:]
+            self._offset += self._room
         self._release()
         self._acquire()
         self._at = at
         self._until = min(self._end, at + room - size)
-        numbers[_ADDED] = at + self._before
+        counters[_ADDED] = at + self._offset
         return True
 
     def add_to_file(self, head: bytes, data: bytes, limit: int | None) -> bool:
-        """Put it behind all that is there, into the file; False if it finds no room there either.
+        """Append to the file; returns False without room.
 
         Args:
             head: What stands before the data.
             data: The bytes.
-            limit: Bytes that the file has with it, at most; None for what the disk holds.
+            limit: Bytes that the file may then have; None for as many as the disk holds.
         """
-        pieces: list[bytes | memoryview] = [head, data]
-        size = len(head) + len(data)
+        counters = self._counters
+        rest = memoryview(head + data)
         with self._emptying:
-            at = self._numbers[_FILE_ADDED] - self._numbers[_FILE_BEGAN]
-            if self._file is None or (limit is not None and at + size > limit):
+            at = counters[_FILE_ADDED] - counters[_FILE_BEGAN]
+            if self._file is None or (limit is not None and at + len(rest) > limit):
                 return False
             try:
-                while pieces:
-                    written = os.pwritev(self._file, pieces, at)
+                while rest:
+                    written = os.pwrite(self._file, rest, at)
                     at += written
-                    _take_away(pieces, written)
+                    rest = rest[written:]
             except OSError:
                 return False
-            self._numbers[_FILE_ADDED] += size
-            self._until = 0  # until it has been read, nothing is added to memory
+            counters[_FILE_ADDED] += len(head) + len(data)
+            self._until = 0  # nothing is added to memory until the file has been read
             return True
 
     def empty_file(self) -> None:
-        """Give back the disk, if all that stands there was taken. In any thread: who adds to memory does not wait for it."""
+        """Free the disk once the file has been read to the end. Callable from any thread."""
         with self._emptying:
-            numbers = self._numbers
-            end = numbers[_FILE_ADDED]
-            if self._file is not None and numbers[_FILE_BEGAN] != end == numbers[_FILE_TAKEN]:
+            counters = self._counters
+            end = counters[_FILE_ADDED]
+            if self._file is not None and counters[_FILE_BEGAN] != end == counters[_FILE_TAKEN]:
                 os.ftruncate(self._file, 0)
-                numbers[_FILE_BEGAN] = end
+                counters[_FILE_BEGAN] = end
 
     @property
     def held(self) -> int:
-        """Bytes that found no room: who adds has them still, or has left them out and counts them."""
-        return self._numbers[_HELD]
+        """Bytes without room in memory and file; the relay holds or counts them."""
+        return self._counters[_HELD]
 
     @held.setter
     def held(self, size: int) -> None:
-        self._numbers[_HELD] = size
+        self._counters[_HELD] = size
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody waits for the bell."""
-        return self._numbers[_IS_AWAITED] != 0
+        """Whether the recorder waits for the bell."""
+        return self._counters[_IS_AWAITED] != 0
 
     def ring(self) -> None:
-        """Let who waits know that something is there."""
-        self._numbers[_IS_AWAITED] = 0
+        """Wake the recorder."""
+        self._counters[_IS_AWAITED] = 0
         try:
             os.write(self._bell, b"!")
         except OSError:
             return  # it rings already, or nobody listens any more
 
     def fork(self) -> int:
-        """As `os.fork`, in the thread that adds; only one of the two is to go on.
+        """As `os.fork`, in the thread that adds; only one of the two processes may add afterwards.
 
         Raises:
             OSError: There can be no other process.
@@ -196,88 +202,120 @@ class Journal:
             return fork()
 
     def close(self) -> None:
-        """Nothing follows."""
+        """Tell the recorder to expect nothing more."""
         os.close(self._bell)
 
-    # Who takes.
+    # The recorder's side.
 
     @property
     def descriptors(self) -> Sequence[int]:
-        """Those that are needed for it."""
+        """The descriptors for the recorder."""
         return [self._heard] if self._file is None else [self._heard, self._file]
 
     def look_at(self, limit: int) -> bytes:
-        """The oldest bytes that are there, or so many of them; empty if there are none. What was added at once is all there.
+        """The oldest waiting bytes, up to the limit.
 
         Raises:
-            OSError: The disk does not give them.
+            OSError: The file cannot be read.
         """
-        numbers = self._numbers
-        file_end = numbers[_FILE_ADDED]
-        self._look_anew()  # what is found in memory after this is older than what stood in the file before
-        start, end = numbers[_TAKEN], numbers[_ADDED]
-        self._look_anew()
+        counters = self._counters
+        file_end = counters[_FILE_ADDED]
+        self._pass_fence()  # what is found in memory after this is older than what stood in the file before
+        start, end = counters[_TAKEN], counters[_ADDED]
+        self._pass_fence()
         size = min(end - start, limit)
         self._is_in_file = not size
         if size:
             at = start % self._room
             fitting = min(size, self._room - at)
-            data = self._memory[_NUMBERS + at : _NUMBERS + at + fitting]
-            return data if fitting == size else data + self._memory[_NUMBERS : _NUMBERS + size - fitting]
-        start = numbers[_FILE_TAKEN]
+            data = self._memory[_COUNTERS + at : _COUNTERS + at + fitting]
+            return data if fitting == size else data + self._memory[_COUNTERS : _COUNTERS + size - fitting]
+        start = counters[_FILE_TAKEN]
         if self._file is None or start == file_end:
             return b""
-        return os.pread(self._file, min(file_end - start, limit), start - numbers[_FILE_BEGAN])
+        return os.pread(self._file, min(file_end - start, limit), start - counters[_FILE_BEGAN])
 
-    def take(self, data: bytes) -> None:
-        """Take these, with which begins what was looked at last."""
-        self.unsettled.add(data, self.taken)
-        self._look_anew()
-        self._numbers[_FILE_TAKEN if self._is_in_file else _TAKEN] += len(data)
+    def take(self, size: int) -> None:
+        """Take bytes from the front of the last look; the relay may overwrite them."""
+        self._pass_fence()
+        self._counters[_FILE_TAKEN if self._is_in_file else _TAKEN] += size
 
     @property
     def taken(self) -> int:
-        """Bytes of all that were taken."""
-        return self._numbers[_TAKEN] + self._numbers[_FILE_TAKEN]
+        """Number of bytes taken since the beginning."""
+        return self._counters[_TAKEN] + self._counters[_FILE_TAKEN]
 
-    def _look_anew(self) -> None:
-        self._before_taken.release()
-        self._before_taken.acquire()
+    def keep(self, unfinished: int = 0) -> None:
+        """Note that everything taken is kept, except bytes of unfinished lines and requests."""
+        self._counters[_UNFINISHED] = unfinished
+        self._counters[_KEPT] = self.taken
+
+    @property
+    def kept(self) -> int:
+        """Number of bytes taken when everything taken was last kept."""
+        return self._counters[_KEPT]
+
+    @property
+    def unfinished(self) -> int:
+        """Bytes of unfinished lines and requests at the time of `kept`."""
+        return self._counters[_UNFINISHED]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether the recorder keeps records, as far as the recorder says."""
+        return self._counters[_IS_WELL] != 0
+
+    @is_well.setter
+    def is_well(self, value: bool) -> None:
+        self._counters[_IS_WELL] = value
+
+    @property
+    def is_fault_told(self) -> bool:
+        """Whether the recorder has told a person why nothing is kept."""
+        return self._counters[_IS_FAULT_TOLD] != 0
+
+    @is_fault_told.setter
+    def is_fault_told(self, value: bool) -> None:
+        self._counters[_IS_FAULT_TOLD] = value
+
+    def _pass_fence(self) -> None:
+        self._reader_fence.release()
+        self._reader_fence.acquire()
 
     @property
     def left(self) -> int:
-        """Bytes that are there."""
-        numbers = self._numbers
-        return numbers[_ADDED] - numbers[_TAKEN] + numbers[_FILE_ADDED] - numbers[_FILE_TAKEN]
+        """Number of waiting bytes."""
+        counters = self._counters
+        return counters[_ADDED] - counters[_TAKEN] + counters[_FILE_ADDED] - counters[_FILE_TAKEN]
 
     @property
     def needs_care(self) -> bool:
-        """Whether who adds has something to do once all is taken: to give back the disk, or to add what found no room."""
-        numbers = self._numbers
-        return numbers[_FILE_ADDED] != numbers[_FILE_BEGAN] or numbers[_HELD] != 0
+        """Whether the relay has to empty the file or add held items."""
+        counters = self._counters
+        return counters[_FILE_ADDED] != counters[_FILE_BEGAN] or counters[_HELD] != 0
 
-    def wait(self, seconds: float | None) -> None:
-        """Wait until something is there, or nobody is left who could add, or for so long; now and then for less."""
-        numbers = self._numbers
-        numbers[_IS_AWAITED] = 1
-        self._look_anew()
-        if not self.left:
-            self.look(_LOOK_SECONDS if seconds is None else min(seconds, _LOOK_SECONDS))
-        numbers[_IS_AWAITED] = 0
+    def wait(self, seconds: float | None, known: int = 0) -> None:
+        """Wait for more than the known bytes or the relay's end. May return early."""
+        counters = self._counters
+        counters[_IS_AWAITED] = 1
+        self._pass_fence()
+        if self.left <= known:
+            self.look(_MISSED_BELL_SECONDS if seconds is None else min(seconds, _MISSED_BELL_SECONDS))
+        counters[_IS_AWAITED] = 0
 
     def look(self, seconds: float) -> None:
-        """See whether nobody is left who could add; wait so long for that, or for the bell."""
-        listening = select.poll()
-        listening.register(self._heard, select.POLLIN)
-        if listening.poll(1000 * seconds):
+        """Wait for the bell or the relay's end."""
+        bell = select.poll()
+        bell.register(self._heard, select.POLLIN)
+        if bell.poll(1000 * seconds):
             self.is_over = not os.read(self._heard, 4096)
 
 
 def _fence() -> threading.Lock:
-    """A lock that one thread gives back and takes again: what it wrote and read before has happened then, for every other processor.
+    """A lock released and acquired by a single thread as a memory barrier.
 
-    Else a number could be seen earlier than the bytes that it tells of, on a processor that reorders what it writes. This is the one thing
-    in Python that is sure to forbid it, and asks nothing of the system.
+    Without a barrier another processor could see a counter before the bytes that it counts. Nothing else in Python is sure to be one
+    without a system call.
     """
     fence = threading.Lock()
     fence.acquire()
@@ -285,7 +323,7 @@ def _fence() -> threading.Lock:
 
 
 def _open_file() -> int | None:
-    """A file without a name, that this user alone can reach; None where there is no place for one."""
+    """Open a file without a name, readable by this user only; None if no folder allows this."""
     for folder in (os.environ.get("TMPDIR", FOLDERS[0]), *FOLDERS):
         path = f"{folder}/tui-host-{os.urandom(8).hex()}"
         try:
@@ -295,11 +333,3 @@ def _open_file() -> int | None:
             continue
         return file
     return None
-
-
-def _take_away(pieces: list[bytes | memoryview], size: int) -> None:
-    """So many bytes of them, from the beginning."""
-    while pieces and size >= len(pieces[0]):
-        size -= len(pieces.pop(0))
-    if size:
-        pieces[0] = memoryview(pieces[0])[size:]

@@ -1,4 +1,4 @@
-"""Chunks of a server's pipes as records: each line whole, with its line end, parsed or not."""
+"""Records of a server's lines, whole and with line ends, made from chunks of the server's pipes. Imported late."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from tui_host.capture.recorder import OVERHEAD
 from tui_host.capture.stdio.line_splitter import LINE_KEPT, LINE_LIMIT, Splitter
 from tui_host.capture.stdio.stdio_tap import StdioTap
-from tui_host.tap.report_kinds import ERROR, EXITED, IN, OUT, lost
+from tui_host.tap.recording.channel_write import ERROR, EXITED, IN, OUT, lost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from tui_host.tap.recording.channel_write import Item
     from tui_host.tap.recording.tap_session import TapRecording
 
@@ -20,13 +18,11 @@ _UNFINISHED = {
     IN: "unfinished: the output ended in the middle of the line",
     ERROR: "unfinished",
 }
-_MOMENT = 64 << 10
-"""Bytes that are told in a moment."""
 _LOST = {lost(kind): kind for kind in (OUT, IN, ERROR)}
 
 
-class Lines:
-    """One server's three pipes.
+class LineRecords:
+    """Records the lines of a server's three pipes.
 
     Args:
         recording: Gets the records.
@@ -36,15 +32,18 @@ class Lines:
     def __init__(self, recording: TapRecording, peer: str) -> None:
         recorder = recording.recorder
         self._exited = recording.exited
-        connection = recorder.new_connection(peer)
         self._tap = StdioTap(
-            recorder, peer=peer, connection=connection, place=recording.place, is_whole=not recorder.reached
+            recorder,
+            peer=peer,
+            connection=recorder.new_connection(peer),
+            place=recording.place,
+            is_whole=recording.is_whole,
         )
         self._splitters = {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
         self._last_ns = 0
 
     def take(self, item: Item) -> int:
-        """The next thing that the relay tells; gives the bytes that its records take in memory."""
+        """Record the next item; returns the bytes that the new records take in memory."""
         kind, _, mono_ns, data = item
         if kind == EXITED:
             self._exited(int(data), mono_ns)
@@ -65,24 +64,13 @@ class Lines:
             self._keep(kind, splitter.rest(), words, mono_ns)
         return len(data) + OVERHEAD * len(lines)
 
-    def restore(self, state: Iterable[Item]) -> None:
-        """What had been told of lines that were not complete."""
-        for kind, _, self._last_ns, data in state:
-            self._splitters[kind].feed(data)
-
     @property
-    def is_at_rest(self) -> bool:
-        """Whether its state is told in a moment: little is held of lines that are not complete."""
-        return sum(splitter.size for splitter in self._splitters.values()) <= _MOMENT
-
-    def state(self, told: Callable[[], Sequence[Item]]) -> Sequence[Item]:
-        """What is told of lines that are not complete."""
-        del told
-        rests = ((kind, splitter.held) for kind, splitter in self._splitters.items())
-        return [(kind, 0, self._last_ns, data) for kind, data in rests if data]
+    def unfinished(self) -> int:
+        """Bytes of unfinished lines."""
+        return sum(splitter.size for splitter in self._splitters.values())
 
     def finish(self) -> None:
-        """Nothing follows: what has no line end is a record too."""
+        """Record lines without a line end."""
         for kind, splitter in self._splitters.items():
             if rest := splitter.rest():
                 self._keep(kind, rest, _UNFINISHED[kind], self._last_ns)

@@ -1,4 +1,4 @@
-"""The file of `--log FILE`, opened before anything passes: whether it is one to write records to is known at once.
+"""The file of `--log FILE`, checked and opened before anything passes. Imported early.
 
 The relay opens it, whose descriptors, standard output and working directory a person means; the process that records has it from there.
 """
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BEGINS = b'{"tui_host":'
-"""So begins a log."""
+"""The beginning of a log."""
 _DATABASE = "tui-host.db"
 _WORDS: Mapping[int, str] = {
     errno.ENOENT: "there is no such folder (make it first)",
-    errno.ENOTDIR: "what it names as a folder is none (name a file in a folder)",
+    errno.ENOTDIR: "part of the path is not a folder (name a file in a folder)",
     errno.EISDIR: "it is a folder (name a file in it)",
-    errno.ENXIO: "nobody reads from it (start what reads it first)",
+    errno.ENXIO: "nobody reads from it (start the reader first)",
     errno.EACCES: "you may not write there (name a file of your own)",
     errno.EROFS: "it cannot be written to there (name a file in another place)",
     errno.ENOSPC: "the disk is full (make room, or name a file on another one)",
@@ -28,11 +28,11 @@ _WORDS: Mapping[int, str] = {
 
 
 class NoLogError(Exception):
-    """It is no file to write records to; why stands in the words, with what to do."""
+    """The file is unfit for a log; the message says why, with a remedy."""
 
 
 def open_log(path: str) -> int:
-    """A descriptor that appends to it; a new one is this user's alone to read.
+    """Open a log to append to; a new file is readable by this user only.
 
     Raises:
         NoLogError: It should not be written to, or cannot be.
@@ -53,20 +53,20 @@ def open_log(path: str) -> int:
 
 
 def _check(descriptor: int, path: str) -> None:
-    found = os.fstat(descriptor)
+    status = os.fstat(descriptor)
     for number, words in ((1, "it is standard output, which is not the tap's"), (2, "it is standard error")):
-        if os.path.samestat(found, os.fstat(number)) and not _is_nowhere(found):
+        if os.path.samestat(status, os.fstat(number)) and not _is_nowhere(status):
             raise NoLogError(f"{words} (name a file, or - for plain lines on standard error)")
-    if stat.S_ISREG(found.st_mode):
-        if found.st_uid != os.geteuid():
+    if stat.S_ISREG(status.st_mode):
+        if status.st_uid != os.geteuid():
             raise NoLogError("it belongs to another user (name a file of your own)")
         _check_content(descriptor, path)
-    elif not (stat.S_ISFIFO(found.st_mode) or os.isatty(descriptor) or _is_nowhere(found)):
+    elif not (stat.S_ISFIFO(status.st_mode) or os.isatty(descriptor) or _is_nowhere(status)):
         raise NoLogError("it is a device (name a file)")
 
 
 def _check_content(descriptor: int, path: str) -> None:
-    """That it is new, or a log: then records go on behind it, on a line of their own where a killed tap left half a one."""
+    """Check that the file is empty or a log, and end a line left unfinished by a killed tap."""
     try:
         reading = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

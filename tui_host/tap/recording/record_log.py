@@ -1,31 +1,73 @@
-"""Where a tap's records go besides the database: JSON lines in a file."""
+"""`--log FILE`: a tap's records in a log, as they are made. Imported late.
+
+The log is written in a thread of its own, since it may be a pipe that nobody reads.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import select
+import threading
+import time
 from collections.abc import Callable
+from typing import Protocol
 
 from tui_host.capture.exports.jsonl_export import record_line, session_line
 from tui_host.capture.record import Record
+from tui_host.capture.recorder import Recorder
 from tui_host.capture.session_summary import SessionInfo
+from tui_host.errors import TuiHostError
+from tui_host.tap.threads import Thread
 
 PATIENCE = 2.0
-"""Seconds for whoever reads a pipe to take something."""
+"""Seconds for the reader of a pipe to take something."""
 AT_ONCE = 1 << 20
-"""Bytes that are written at once, at most: so it is known how far a long line has come."""
+"""Bytes to write at once, at most, to see the progress of a long line."""
+LOOK_SECONDS = 0.05
+"""How often the log looks for new records."""
+RETRY_SECONDS = 5.0
+RECORDS_AT_ONCE = 500
+"""Records to read at once, at most, since reading from the database takes time."""
+
+
+class Log(Protocol):
+    """Takes records in order, besides the database. All methods raise OSError if writing fails for now; they may be called again.
+
+    Attributes:
+        written: How much it has taken, in any unit: grows while a long record is written.
+    """
+
+    written: int
+
+    def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
+        """Write the beginning of a session.
+
+        Args:
+            session: All records belong to it.
+            hide: Takes secrets out of text that is read out of records, where they stand compressed or in pieces.
+            is_there: An earlier recorder has written it.
+        """
+        ...
+
+    def write(self, record: Record) -> None:
+        """Write the next record."""
+        ...
+
+    def exited(self, code: int, time_ns: int) -> None:
+        """Write the server's end: an exit code, or a negative signal number."""
+        ...
 
 
 class JsonLines:
-    """Record lines at the end of a file. Source: DESIGN, Contract, Record lines.
+    """Appends records to a file as JSON lines, in the form of `sessions export --format jsonl`.
 
     Args:
-        descriptor: The file, to be appended to.
-        path: How it is called.
+        descriptor: The file, opened to append.
+        path: Its name, for messages.
 
     Attributes:
-        written: Bytes that it has taken.
+        written: Bytes that the file has taken.
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
@@ -35,17 +77,16 @@ class JsonLines:
         self._is_within_a_line = False
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
-        """The line that begins a session."""
+        """Write a session's first line, or, for a later recorder, a line end behind a record cut off by a crash."""
         del hide  # records have no secrets in them
-        if not is_there:
-            self._append(session_line(session))
+        self._append(b"\n" if is_there else session_line(session))
 
     def write(self, record: Record) -> None:
-        """One record's line."""
+        """Write a record's line."""
         self._append(record_line(record))
 
     def exited(self, code: int, time_ns: int) -> None:
-        """Nothing: that is no record."""
+        """Write nothing: a server's end is no record."""
 
     def _append(self, line: bytes) -> None:
         whole = b"\n" + line if self._is_within_a_line else line
@@ -68,3 +109,108 @@ class JsonLines:
         room.register(self._descriptor, select.POLLOUT)
         if not room.poll(PATIENCE * 1000):
             raise TimeoutError(errno.ETIMEDOUT, "nobody reads from it")
+
+
+class LogWriter:
+    """Writes a recorder's records to a log, from a thread.
+
+    Args:
+        log: Gets every record once.
+        recorder: Has the records.
+        session: What they belong to.
+        tell: Takes a sentence for a person.
+        is_there: An earlier recorder has begun the session in the log.
+    """
+
+    def __init__(
+        self, log: Log, recorder: Recorder, session: SessionInfo, tell: Callable[[str], None], *, is_there: bool
+    ) -> None:
+        self._log = log
+        self._recorder = recorder
+        self._session = session
+        self._tell = tell
+        self._is_there = is_there
+        self._is_begun = False
+        self._seq = 0
+        self._exit: tuple[int, int] | None = None
+        self._fault = ""
+        self._is_ending = threading.Event()
+        self._is_given_up = False
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        """Begin to write.
+
+        Raises:
+            OSError: There can be no other thread.
+        """
+        self._thread = Thread(self._run)
+
+    def exited(self, code: int, time_ns: int) -> None:
+        """Have the server's end written behind all records."""
+        self._exit = code, time_ns
+
+    def close(self, patience: float, is_hurried: Callable[[], bool] = lambda: False) -> None:
+        """Write the remaining records, and tell how many are missing. Blocks.
+
+        Args:
+            patience: Seconds to wait while nothing is written: as long as writing goes on, it may take its time.
+            is_hurried: Somebody wants an end: wait for these seconds alone.
+        """
+        self._is_ending.set()
+        reached, until = self._reached, time.monotonic() + patience
+        while self._thread is not None and self._thread.is_alive and time.monotonic() < until:
+            self._thread.wait(LOOK_SECONDS)
+            if self._reached != reached and not is_hurried():
+                reached, until = self._reached, time.monotonic() + patience
+        self._is_given_up = True
+        if missing := self._recorder.last - self._seq:
+            self._tell(f"the log misses what came last, records: {missing:,}")
+
+    @property
+    def _reached(self) -> tuple[int, int]:
+        return self._seq, self._log.written
+
+    def _run(self) -> None:
+        while True:
+            is_last = self._is_ending.is_set()
+            is_held_up = self._write_new()
+            if is_last and (self._is_given_up or not is_held_up):
+                return
+            self._is_ending.wait(RETRY_SECONDS if self._fault else LOOK_SECONDS)
+
+    def _write_new(self) -> bool:
+        """Write new records, and tell a person about failure and recovery.
+
+        Returns:
+            Whether it failed only because a reader takes his time.
+        """
+        try:
+            if not self._is_begun:
+                self._log.begin(self._session, self._recorder.redactor.text, is_there=self._is_there)
+                self._is_begun = True
+            while records := self._recorder.since(self._seq, limit=RECORDS_AT_ONCE):
+                for record in records:
+                    if self._is_given_up:
+                        return False
+                    self._log.write(record)
+                    self._seq = record.seq
+            if self._exit is not None and self._is_ending.is_set():
+                self._log.exited(*self._exit)
+                self._exit = None
+        except OSError as error:
+            name = f" {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else ""
+            self._failed(f"the log{name} cannot be written: {error.strerror or error}")
+            return isinstance(error, TimeoutError)
+        except TuiHostError as error:
+            self._failed(f"the log waits for records that have left memory: {error}")
+        else:
+            if self._fault:
+                self._fault = ""
+                self._tell("the log goes on; nothing is missing in it")
+        return False
+
+    def _failed(self, fault: str) -> None:
+        if fault != self._fault:
+            self._fault = fault
+            self._tell(f"{fault}; that is tried again (name another with --log)")

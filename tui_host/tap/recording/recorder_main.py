@@ -1,192 +1,288 @@
-"""The process beside a tap: records what the relay passed on, and ends a server that it has, if the relay was killed."""
+"""The recorder, a process beside a tap: records the relay's reports, and ends the server of a killed relay. Imported late."""
 
 from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
+import stat
 import threading
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from tui_host.tap.recording.channel_read import Told, notice
-from tui_host.tap.recording.channel_write import BYE, DOUBTFUL, HEARD, HOPEFUL
+from tui_host.tap.recording.channel_read import ChannelReader, send_notice
+from tui_host.tap.recording.channel_write import BYE, DOUBTFUL, HOPEFUL, LOST
 from tui_host.tap.threads import Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from tui_host.tap.recording.log_writer import Log
-    from tui_host.tap.recording.recorder_process import Asked, Ends
-    from tui_host.tap.recording.resuming import Folding
+    from tui_host.tap.recording.channel_write import Item
+    from tui_host.tap.recording.journal import Journal
+    from tui_host.tap.recording.record_log import Log
+    from tui_host.tap.recording.recorder_process import RecorderEnds, RecorderOptions
     from tui_host.tap.recording.tap_session import TapRecording
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10
-"""While bytes pass it has about a tenth of the time where others want all of it, and all that they leave: what waits has room in the journal."""
+"""The recorder's niceness while bytes pass: about a tenth of a busy processor, and all of an idle one."""
 BROKEN = 1
-"""The exit code of who has broken down while the relay goes on: another is begun."""
+"""The exit code of a recorder broken down while the relay goes on; the relay starts another."""
 CLOSE_SECONDS = 10.0
 GRACE_SECONDS = 2.0
-"""How long after the relay's end, and after SIGTERM, what is left is still recorded, if one came: else for as long as it takes."""
+"""How long recording goes on after SIGTERM and the relay's end. Without SIGTERM there is no limit."""
+UNWRITTEN = 8 << 20
+"""Bytes to record before waiting for the database, and so what a killed recorder loses, with a batch and unfinished lines."""
+SETTLE_SECONDS = 1.0
+"""Seconds to record before waiting for the database."""
+DISK_ROOM = 64 << 20
+"""Bytes on the disk; with less, a burst may not fit."""
 _ERRORS = 2
 
 
-def record(ends: Ends, asked: Asked, folding: Callable[[TapRecording], Folding], patience: float | None) -> None:
-    """Record to the end of the relay, and then what is left. Nothing is open but the ends, and nowhere.
+class ItemRecords(Protocol):
+    """Makes records from a relay's items."""
+
+    def take(self, item: Item) -> int:
+        """Record the next item; returns the bytes that the new records take in memory."""
+        ...
+
+    @property
+    def unfinished(self) -> int:
+        """Bytes held for unfinished lines and requests."""
+        ...
+
+    def finish(self) -> None:
+        """Record the held bytes at the end."""
+        ...
+
+
+def record(
+    ends: RecorderEnds,
+    options: RecorderOptions,
+    records_of: Callable[[TapRecording], ItemRecords],
+    patience: float | None,
+) -> None:
+    """Record until the relay ends, and then the rest. Only the ends are open, and standard streams to nowhere.
 
     Args:
         ends: What leads to the relay.
-        asked: What is recorded.
-        folding: What makes records.
-        patience: Seconds to wait for a first word; None waits for it, and records nothing without.
+        options: What is recorded.
+        records_of: Makes records of items.
+        patience: Seconds to wait for a first item; None waits to the relay's end, and records nothing without one.
     """
     gc.enable()
-    _share(NICE)
-    told = Told(ends, GRACE_SECONDS)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: told.hurry())
+    _share_processor(NICE)
+    reader = ChannelReader(ends, GRACE_SECONDS)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: reader.hurry())
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     has_ended = threading.Event()
     guarding = Thread(lambda: _guard(ends, has_ended.set))
-
-    def say(line: str) -> None:
-        _say(asked, ends.notices, line)
-
-    has_ended.wait(ends.pause)
+    say = partial(_say, options, ends.notices)
     try:
-        if ends.journal.taken or told.listen(patience) or patience is not None:
-            _record(told, ends, asked, partial(_tell, asked, say), folding)
+        if ends.follows_another or reader.wait_for_more_than_input(patience) or patience is not None:
+            _record(reader, ends, options, partial(_tell, options, say), records_of)
     except Exception as error:  # noqa: BLE001 - the last resort: the relay goes on, and the server is ended all the same
-        _tell(asked, say, f"recording has broken down: {error!r}")
+        _tell(options, say, f"recording has broken down: {error!r}")
         ends.journal.look(0)
         if not ends.journal.is_over:
             os._exit(BROKEN)
     has_ended.wait()
-    os.dup2(0, ends.notices)  # nowhere: closed for the relay, while who guards may still write there
+    os.dup2(0, ends.notices)  # leads nowhere: closed for the relay, while the guarding thread may still write there
     guarding.wait()
 
 
-def _share(nice: int, attempts: int = 1) -> None:
-    """Have so much of the processor. A session of its own would else have as much as all that its user runs at a terminal.
+def _share_processor(nice: int, attempts: int = 1) -> None:
+    """Set the niceness of this process's session. Otherwise the session gets as much as everything its user runs at a terminal.
 
     Unlike a process's own niceness this can be taken back. Source: sched(7), The autogroup feature.
     """
     for _ in range(attempts):
         try:
-            with open("/proc/self/autogroup", "w") as group:  # noqa: PTH123 - pathlib takes long to import
+            with open("/proc/self/autogroup", "w") as group:  # noqa: PTH123 - one line, as the kernel wants it
                 group.write(str(nice))
         except BlockingIOError:
-            time.sleep(0.1)  # of all who are not root the system listens to ten a second
+            time.sleep(0.1)  # the system takes ten changes a second from all who are not root
         except OSError:
             return  # not on this system
         else:
             return
 
 
-def _guard(ends: Ends, ended: Callable[[], None]) -> None:
-    """End the server, if the relay ends without a word: it was killed, as the server would have been without it."""
-
-    def hear(told: bytes) -> None:
-        if told.endswith(BYE):
-            notice(ends.notices, HEARD)
-            ended()
-
-    told = ends.said
-    hear(told)
-    while chunk := os.read(ends.lifeline, 64):
-        told += chunk
-        hear(told)
+def _guard(ends: RecorderEnds, ended: Callable[[], None]) -> None:
+    """End the server if the relay ends without a word, as a killed server would have ended without a tap."""
+    heard = ends.said
+    while not heard.endswith(BYE) and (chunk := os.read(ends.lifeline, 64)):
+        heard += chunk
+    if heard.endswith(BYE):
+        ended()
+    while os.read(ends.lifeline, 64):
+        pass
     ended()
-    if told and not told.endswith(BYE):
+    if heard and not heard.endswith(BYE):
         from tui_host.guard.watchdog import end_groups
 
+        group = int(heard)
         with suppress(OSError):  # it has ended by itself
-            os.kill(int(told), signal.SIGKILL)
-        end_groups({int(told)})  # with them the host has nothing to do: they may take their time
-    _share(0, attempts=20)  # nothing passes any more, and somebody may wait for what is left
+            os.kill(group, signal.SIGKILL)
+        end_groups({group})  # the others in its group may take their time: the host has nothing to do with them
+    _share_processor(0, attempts=20)  # nothing passes any more, and somebody may wait for what is left
 
 
 def _record(
-    told: Told, ends: Ends, asked: Asked, tell: Callable[[str], None], folding: Callable[[TapRecording], Folding]
+    reader: ChannelReader,
+    ends: RecorderEnds,
+    options: RecorderOptions,
+    tell: Callable[[str], None],
+    records_of: Callable[[TapRecording], ItemRecords],
 ) -> None:
-    from pathlib import Path
+    folder = None if options.data_dir is None else Path(options.data_dir)
+    journal = ends.journal
 
-    from tui_host.tap.recording.early_check import are_good, are_still_good
+    def is_well() -> None:
+        journal.is_well = True
+        if options.log is None:  # a log is to be whole when the tap ends
+            reader.notify(HOPEFUL)
 
-    place = None if asked.data_dir is None else Path(asked.data_dir)
-
-    def hope(do_bode_well: Callable[[Path | None, Mapping[str, str]], bool]) -> None:
-        if asked.log is None and do_bode_well(place, os.environ):  # who wants a log has it whole when the tap ends
-            told.notice(HOPEFUL)
-
-    if not ends.is_another:  # who was told that recording has broken off is told that it goes on
-        hope(are_good)
+    if not ends.follows_another and options.log is None and looks_writable(folder, os.environ):
+        reader.notify(HOPEFUL)
     from tui_host.guard.core_dumps import leave_no_core
     from tui_host.settings.credential_places import in_variables, in_words
-    from tui_host.tap.recording.resuming import beginning, fold, restore
-    from tui_host.tap.recording.tap_session import TapRecording
+    from tui_host.tap.recording.tap_session import SessionStart, TapRecording
 
     leave_no_core()
     recording = TapRecording(
-        asked.title,
+        options.title,
         tell=tell,
-        secrets=(*in_variables(os.environ), *in_words(asked.command)),
-        log=_log(asked, partial(_say, asked, ends.notices)),
-        begins=beginning(
-            ends, asked, place, is_well=partial(hope, are_still_good), is_ill=partial(told.notice, DOUBTFUL)
+        secrets=(*in_variables(os.environ), *in_words(options.command)),
+        log=_log(options, partial(_say, options, ends.notices)),
+        start=SessionStart(
+            seed=options.seed,
+            began_ns=options.began_ns,
+            follows_another=ends.follows_another,
+            lost_bytes=ends.lost_bytes,
+            is_well=is_well,
+            is_ill=partial(reader.notify, DOUBTFUL),
         ),
     )
-    folder = folding(recording)
-    restore(ends.journal, folder)
-    recording.start(place, os.environ)
-    fold(told, ends.journal, recording.recorder, folder, recording.missed)
-    if told.missing:
-        tell(f"the last {told.missing:,} bytes of what passed are not recorded")
+    records = records_of(recording)
+    recording.start(folder, os.environ)
+    _record_items(reader, journal, recording, records)
+    if reader.missing:
+        tell(f"the last {reader.missing:,} bytes of what passed are not recorded")
     signal.signal(signal.SIGTERM, lambda _number, _frame: recording.give_up())
-    if told.is_hurried:
+    if reader.is_hurried:
         recording.give_up()
     if recording.close(CLOSE_SECONDS):
-        ends.journal.unsettled.settle(
-            ends.journal.taken, b"", recording.recorder.reached
-        )  # whoever looks now finds nothing lost
+        journal.keep()
 
 
-def _log(asked: Asked, say: Callable[[str], None]) -> Log | None:
-    if asked.log is None:
+def _record_items(reader: ChannelReader, journal: Journal, recording: TapRecording, records: ItemRecords) -> None:
+    """Make records of all items, and note progress in the journal."""
+    recorder = recording.recorder
+    unwritten, waited_at = 0, 0.0
+    for items in reader.batches():
+        for item in items:
+            unwritten += records.take(item)
+            if item[0] in LOST:
+                recording.missed(int(item[3]))
+        now = time.monotonic()
+        if (unwritten > UNWRITTEN or now - waited_at > SETTLE_SECONDS) and not recorder.fault:
+            unwritten, waited_at = 0, now
+            recorder.flush()
+        journal.is_fault_told = recording.has_told_fault
+        if not recorder.left:
+            journal.keep(records.unfinished)
+    records.finish()
+
+
+def _log(options: RecorderOptions, say: Callable[[str], None]) -> Log | None:
+    if options.log is None:
         return None
-    if asked.log_file is None:
-        return asked.plain(say)
+    if options.log_file is None:
+        return options.plain_log(say)
     from tui_host.tap.recording.record_log import JsonLines
 
-    return JsonLines(asked.log_file, asked.log)
+    return JsonLines(options.log_file, options.log)
 
 
-def _tell(asked: Asked, say: Callable[[str], None], words: str) -> None:
+def _tell(options: RecorderOptions, say: Callable[[str], None], words: str) -> None:
     from tui_host.capture.visible import visible
 
-    say(visible(f"tui-host tap {asked.title}: {words}", newlines=False))
+    say(visible(f"tui-host tap {options.title}: {words}", newlines=False))
 
 
-def _say(asked: Asked, notices: int, words: str) -> None:
-    """A line on standard error, by way of the relay while that is there."""
+def _say(options: RecorderOptions, notices: int, words: str) -> None:
+    """Write a line to standard error, through the relay if the relay is alive."""
     line = f"{words}\n".encode(errors="backslashreplace")
-    if not notice(notices, line):
-        _tell_later(asked.terminal, line)
+    if not send_notice(notices, line):
+        _say_late(options.terminal, line)
 
 
-def _tell_later(terminal: str | None, line: bytes) -> None:
-    """Tell a person at a terminal, or the file that standard error is; to a pipe nobody would read it."""
+def _say_late(terminal: str | None, line: bytes) -> None:
+    """Write to the tap's terminal or file of standard error; nobody would read a pipe."""
     target = _ERRORS
     try:
-        if terminal is not None:  # opened for this alone: who holds one keeps others waiting for its end
+        if terminal is not None:  # opened just for this line: whoever holds a terminal keeps others waiting for its end
             target = os.open(terminal, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
         os.write(target, line)
     except OSError:
-        return  # the terminal has gone as well, or the disk is full, which may be what should be told
+        return  # the terminal has gone as well, or the disk is full, which may be what the line says
     finally:
         if target != _ERRORS:
             os.close(target)
+
+
+# Whether recording will work. Opening the database takes longer than a host should wait for a tap's end, so a tap ends at once where
+# the place looks good, and otherwise waits for what the recorder finds out.
+
+
+def looks_writable(typed: Path | None, environment: Mapping[str, str]) -> bool:
+    """Whether the database can probably be opened, judging from outside.
+
+    Call it only before this process has opened the database: whoever closes a file of it, however opened, gives up all locks that the
+    process has on it. Source: SQLite, How To Corrupt An SQLite Database File, section 2.2.
+
+    Args:
+        typed: `--data-dir DIR`.
+        environment: The process's.
+    """
+    from tui_host.settings.paths import DATABASE, data_dir
+
+    try:
+        path = data_dir(typed, environment) / DATABASE
+        side_files = (path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm", "-journal"))
+        return (
+            _has_room(path.parent)
+            and (not os.path.lexists(path) or _is_ours(path))  # a link may lead to a place that is not there
+            and all(file.is_file() for file in side_files if os.path.lexists(file))
+        )
+    except Exception:  # noqa: BLE001 - whatever it is, opening the database will tell it
+        return False
+
+
+def _has_room(folder: Path) -> bool:
+    """Whether a folder of this user's has room, or can be made."""
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    status, disk = nearest.stat(), os.statvfs(nearest)
+    may_grow, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    is_safe = nearest != folder or (status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX)
+    has_room = disk.f_bavail * disk.f_frsize >= DISK_ROOM and not 0 <= may_grow < DISK_ROOM  # below 0: no limit
+    return is_safe and has_room and os.access(nearest, os.W_OK | os.X_OK)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file has our database's header. Source: SQLite, Database File Format, section 1.3."""
+    from tui_host.capture.store.migrations import APPLICATION_ID, NEWEST
+
+    if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
+        return False
+    with path.open("rb") as file:
+        header = file.read(100)
+    version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
+    # Both are 0 while the process that made the file is the only one: the header then stands in the log beside it.
+    return header.startswith(b"SQLite format 3\0") and version <= NEWEST and application in {0, APPLICATION_ID}

@@ -1,8 +1,8 @@
-"""The process that records beside a relay, as the relay sees it: begun before a byte flows, told what passes, never waited for.
+"""The recorder's process, as seen by the relay. Imported before the first byte flows.
 
-It is forked: another interpreter would take the time that a server needs to start. Nothing that it does takes the relay's turn, it
-has a session and a process group of its own, and it outlives a relay that is killed. Imported before the first byte flows.
-Source: threats.md, PXY-09; performance.md, Relays.
+The recorder is forked, since another interpreter would take the time that a server needs to start. It has a session and a process group of
+its own, the relay never waits for it, and it outlives a relay that is killed until it has recorded everything in the journal. If the
+recorder dies, what it had taken and not kept is lost, counted and told, and the relay forks another.
 """
 
 from __future__ import annotations
@@ -10,69 +10,77 @@ from __future__ import annotations
 import os
 import select
 import signal
+import stat
 import threading
 import time
 
-from tui_host.tap.descriptors import READ_BYTES, write
-from tui_host.tap.recording.channel_write import BYE, DOUBTFUL, HEARD, HOPEFUL, TAKEN, Telling
-from tui_host.tap.recording.forked_child import apart, how_ended, is_there
+from tui_host.tap.descriptors import read, write
+from tui_host.tap.recording.channel_write import BYE, DOUBTFUL, HOPEFUL, TAKEN, ChannelWriter
 from tui_host.tap.recording.journal import ROOM, Journal
 from tui_host.tap.recording.log_file import open_log
-from tui_host.tap.recording.recorder_watch import LOOK_SECONDS, Standstill
+from tui_host.tap.recording.recorder_watch import LOOK_SECONDS, StandstillWatch, death_of, is_running
 from tui_host.tap.threads import Thread, fork
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeAlias
+    from typing import NoReturn, TypeAlias
 
-    from tui_host.tap.recording.log_writer import Log
+    from tui_host.tap.recording.record_log import Log
 
-    Plain: TypeAlias = Callable[[Callable[[str], None]], Log]
+    PlainLog: TypeAlias = Callable[[Callable[[str], None]], Log]
 
 LAST_WORDS = 5.0
-"""Seconds that the end may wait for what is wrong with recording, where something seems to be."""
-HEARING = 0.25
-"""Seconds that the end may wait to be heard of: who was killed just before it, of which the relay may not know yet, does not."""
-DYING = 2.0
-"""Seconds that it may wait beyond, for who does not answer to do so after all, or to die, which takes long on a busy machine."""
+"""Seconds that the relay's end waits for news where recording seems to fail."""
+NOTICES_SECONDS = 0.25
+"""Seconds that the relay's end may take to pass on notices."""
 _CLOSING, _CLOSED = 0.1, 2.0
-"""Seconds that the end of who says nothing any more is waited for: as the tap ends, when he may have something to do yet, and before."""
-DEATHS = 4
-"""So often a process may die before it has got on; what it had taken is then left out: it may be that which it dies of."""
-REST = 0.1
-"""Seconds from one beginning to the next, at least, where each dies at once: as long as there is none, nobody would outlive the relay."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 4.0
-"""Seconds that another leaves the processor alone before it goes on, where each dies: it is there, and ends that if the relay ends."""
+"""Seconds for a recorder without notices to end: at the tap's end, and before."""
+FIRST_REST, LONGEST_REST = 0.1, 4.0
+"""Seconds between two recorders, where each dies at once."""
+MOST_NOTICES = 1000
+"""Different sentences to tell, at most; a web page could cause any number."""
 
 
-class Asked:
-    """What the process is asked to record.
+def told_once(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Wrap a function to tell each sentence only once."""
+    sentences: set[str] = set()
+
+    def tell_once(words: str) -> None:
+        if words not in sentences and len(sentences) < MOST_NOTICES:
+            sentences.add(words)
+            tell(words)
+
+    return tell_once
+
+
+class RecorderOptions:
+    """What to record.
 
     Attributes:
-        title: What its session is called.
+        title: The session's title.
         data_dir: `--data-dir DIR`.
         log: `--log FILE`, `-` for plain lines on standard error.
-        log_file: That file, to be appended to; None for none.
+        log_file: The descriptor that appends to that file; None for none.
         began_ns: When the tap began, on the wall clock.
-        seed: What it is told apart by from others that began then.
-        plain: What makes lines for a person, given what writes one; called where `--log -` asks for them.
-        command: A server's, in which credentials may stand; empty where there is none.
-        terminal: The one that standard error is, None if it is none: a person there can be told things when the tap has ended.
+        seed: Random bytes in the session's id.
+        plain_log: Makes a log of plain lines, given what writes a line; called for `--log -`.
+        command: A server's command, which may contain credentials; empty where there is none.
+        terminal: The terminal that standard error is, where a person can be told things after the tap's end; None if it is none.
 
     Raises:
         NoLogError: The log's file cannot be written to, or should not be.
     """
 
     def __init__(
-        self, title: str, *, data_dir: str | None, log: str | None, plain: Plain, command: Sequence[str] = ()
+        self, title: str, *, data_dir: str | None, log: str | None, plain_log: PlainLog, command: Sequence[str] = ()
     ) -> None:
         self.title = title
         self.data_dir = data_dir
         self.log = log
-        self.plain = plain
+        self.plain_log = plain_log
         self.command = command
-        self.log_file = self._open_log()
+        self.log_file = None if log is None or log == "-" else open_log(log)
         self.began_ns = time.time_ns()
         self.seed = os.urandom(8)
         try:
@@ -80,22 +88,17 @@ class Asked:
         except OSError:
             self.terminal = None
 
-    def _open_log(self) -> int | None:
-        if self.log is None or self.log == "-":
-            return None
-        return open_log(self.log)
 
-
-class Ends:
-    """The process's ends of what leads to the relay, and from it.
+class RecorderEnds:
+    """The recorder's ends of the channel.
 
     Attributes:
         journal: What passed.
-        lifeline: Where it is told a server's group; its end without `BYE` is the relay's.
-        notices: Takes what a person should be told, a line each, and what the relay should know.
-        is_another: There was one before it, which died.
-        pause: Seconds to leave the processor alone before anything else, unless the relay ends.
-        said: What was said on the lifeline before it began.
+        lifeline: Reports the server's process group; its end without `BYE` means that the relay was killed.
+        notices: Takes lines for a person, and what the relay should know.
+        follows_another: A recorder before this one died.
+        lost_bytes: What recorders before this one lost, since it was last told what is missing.
+        said: What was said on the lifeline before this recorder began.
     """
 
     def __init__(
@@ -104,51 +107,51 @@ class Ends:
         *,
         lifeline: int,
         notices: int,
-        is_another: bool = False,
-        pause: float = 0,
+        follows_another: bool = False,
+        lost_bytes: int = 0,
         said: bytes = b"",
     ) -> None:
         self.journal = journal
         self.lifeline = lifeline
         self.notices = notices
-        self.is_another = is_another
-        self.pause = pause
+        self.follows_another = follows_another
+        self.lost_bytes = lost_bytes
         self.said = said
 
 
-class Beside:
-    """The relay's ends of the same. If the process dies another is begun, which goes on from what the journal holds.
+class RecorderProcess:
+    """The relay's end: forks the recorder, passes on notices, and forks a new recorder after a death.
 
     Args:
-        work: What the process does; it has no other descriptors than its ends, and the file.
+        work: What the recorder does; it has no descriptors but its ends and the file.
         tell: Takes a sentence for a person.
-        file: To be had by the process, None for none.
-        room: Bytes that may wait in memory for the process, where the journal's own are too few.
+        file: A descriptor that the recorder needs besides; None for none.
+        room: Bytes that may wait in memory.
 
     Raises:
         OSError: There can be no other process, or too many files are open.
     """
 
     def __init__(
-        self, work: Callable[[Ends], None], tell: Callable[[str], None], file: int | None, *, room: int = ROOM
+        self, work: Callable[[RecorderEnds], None], tell: Callable[[str], None], file: int | None, *, room: int = ROOM
     ) -> None:
         self._work = work
         self._tell = tell
         self._file = file
         self._journal = Journal(room)
-        self._standstill = Standstill(self._journal, tell)
+        self._watch = StandstillWatch(self._journal, tell)
         self._changing = threading.RLock()
         self._passing = threading.Lock()
-        self._rest = b""  # of a line that has not come whole
+        self._line = b""  # the beginning of a notice
         self._is_ending = False
         self._said = b""  # on the lifeline
-        self._deaths = self._tries = self._kept = 0  # since it got on, as the last of them says
-        self._is_pause_told = False
-        self._tried_at = time.monotonic()
-        self._lifeline, self._notices, self._process = self._fork(is_another=False)
+        self._deaths = 0  # since a recorder was well
+        self._lost_bytes = 0
+        self._is_gap_told = False
+        self._lifeline, self._notices, self._process = self._fork()
 
     def guard(self, group: int) -> None:
-        """If the relay is killed, this server's group is to be ended."""
+        """Have the recorder end the server's process group if the relay is killed."""
         self._say(b"%d\n" % group)
 
     def _say(self, line: bytes) -> None:
@@ -156,45 +159,44 @@ class Beside:
             self._said += line
             write(self._lifeline, line)
 
-    def telling(self, soon: Callable[[Callable[[], None]], object] | None = None) -> Telling:
-        """Begin to tell, once; what comes back is passed on to a person.
+    def writer(self, call_soon: Callable[[Callable[[], None]], object] | None = None) -> ChannelWriter:
+        """Begin to report and to pass on notices. Call once.
 
         Args:
-            soon: As `Telling` has it.
+            call_soon: As `ChannelWriter` has it.
 
         Raises:
             OSError: There can be no other thread.
         """
-        self._telling = Telling(self._journal, soon)
+        self._writer = ChannelWriter(self._journal, call_soon)
         self._begin()
-        return self._telling
+        return self._writer
 
     def _begin(self) -> None:
-        self._changing = threading.RLock()  # in a forked process nobody gives back the one from before
+        self._changing = threading.RLock()  # in a forked process nobody releases the one from before
         self._passing = threading.Lock()
         self._is_ending = False
         self._is_hurried = threading.Event()
         self._is_known = threading.Event()
-        self._is_heard = threading.Event()
         Thread(self._listen)
 
     def fork(self) -> int:
-        """As `os.fork`: the child goes on in the relay's place, and the parent, whose end waits for nothing more, is to end.
+        """As `os.fork`: the child goes on in the relay's place, and the parent is to end without waiting for anything.
 
         Raises:
-            OSError: There can be no other process; or, in it, no other thread.
+            OSError: There can be no other process; or, in the child, no other thread.
         """
         with self._changing:
-            child = self._telling.fork()
-            self._is_ending = True  # in the parent: whoever is begun from now on is the child's
+            child = self._writer.fork()
+            self._is_ending = True  # in the parent: from now on recorders are forked by the child
         if not child:
             self._begin()
-            self._is_known.set()  # it may have been told to the parent
-            self._say(BYE)  # its server has ended: if this one is killed, nobody is to be ended for it
+            self._is_known.set()  # the parent may have heard of it
+            self._say(BYE)  # the server has ended: nobody is to be ended if this process is killed
         return child
 
     def undo(self) -> None:
-        """As if it had never begun: nothing has passed."""
+        """End the recorder: nothing has passed."""
         with self._changing:
             self._is_ending = True
             process, self._process = self._process, 0
@@ -203,41 +205,29 @@ class Beside:
             os.waitpid(process, 0)
 
     def end(self) -> None:
-        """Nothing follows. What waits to be recorded waits no longer here, unless it seems that it cannot be."""
-        self._is_heard.clear()
+        """Report nothing more. Waits only where recording seems to fail, to pass on why."""
         self._say(BYE)
-        is_heard = self._is_heard.wait(HEARING) or self._is_heard_late()  # by another, if this one has died
         with self._changing:
-            if not is_heard and not self._is_one_there:
+            if not (self._process and is_running(self._process)):
                 self._bury()
-                self._begin_another()  # on a busy machine nobody had come to it yet: it outlives this process
+                self._fork_another()
             self._is_ending = True
             is_recording = self._process != 0
             os.close(self._lifeline)
         self._is_hurried.set()
-        self._telling.close()
+        self._writer.close()
         if not is_recording:
-            self._tell_lost("nothing is there that records")
+            self._tell_lost("there is no recorder")
         else:
             self._pass_rest()
-            if not self._is_known.wait(LAST_WORDS):  # what is wrong is told before the end, too
+            if not self._is_known.wait(LAST_WORDS):
                 self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
             self._pass_rest()
 
-    def _is_heard_late(self) -> bool:
-        until = time.monotonic() + DYING
-        while self._is_one_there and time.monotonic() < until:
-            if self._is_heard.wait(HEARING):
-                return True
-        return False
-
-    @property
-    def _is_one_there(self) -> bool:
-        process = self._process
-        return process != 0 and is_there(process)
+    # Notices.
 
     def _listen(self) -> None:
-        """Pass on what the process says, and begin another where it dies, to the relay's end."""
+        """Pass on notices, and replace dead recorders, until the relay ends."""
         while True:
             notices = self._notices
             self._pass_notices(notices)
@@ -246,16 +236,16 @@ class Beside:
                     self._bury()
                     if self._is_ending:
                         break
-            self._is_hurried.wait(max(0.0, self._tried_at + REST - time.monotonic()))
+            self._is_hurried.wait(self._rest)
             with self._changing:
                 if self._notices == notices and not self._is_ending:
-                    self._begin_another()
+                    self._fork_another()
                 if self._notices != notices:
                     os.close(notices)
         self._is_known.set()
 
     def _pass_notices(self, descriptor: int) -> None:
-        """To their end; meanwhile it is looked whether it still records."""
+        """Pass on notices to their end, and look meanwhile whether the recorder gets on."""
         notices = select.poll()
         notices.register(descriptor, select.POLLIN)
         while True:
@@ -264,27 +254,27 @@ class Beside:
                     if self._pass_some(descriptor) == b"":
                         break
             if not self._is_ending:
-                self._standstill.look()
+                self._watch.look()
 
     def _pass_rest(self) -> None:
-        """Pass on what is on its way: as long as there is something, and no longer than a moment."""
-        until = time.monotonic() + HEARING
+        """Pass on notices already on their way, for a moment at most."""
+        until = time.monotonic() + NOTICES_SECONDS
         while (left := until - time.monotonic()) > 0 and self._passing.acquire(timeout=left):
-            is_something = self._pass_some(self._notices)
+            has_passed = self._pass_some(self._notices)
             self._passing.release()
-            if not is_something:
+            if not has_passed:
                 break
 
     def _pass_some(self, descriptor: int) -> bytes | None:
-        """In one thread at a time: what was there; None for nothing, and nothing at the end."""
+        """Pass on the notices at hand, in a single thread at a time; returns None for nothing, and empty bytes at the end."""
         notices = select.poll()
         notices.register(descriptor, select.POLLIN)
         if not notices.poll(0):
             return None
-        chunk = os.read(descriptor, READ_BYTES)
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        if not chunk and self._rest:  # it was killed within a line
-            lines, self._rest = [self._rest], b""
+        chunk = read(descriptor)  # empty too where it was closed, since nothing is relayed after all
+        *lines, self._line = (self._line + chunk).split(b"\n")
+        if not chunk and self._line:  # the recorder was killed within a line
+            lines, self._line = [self._line], b""
         for line in lines:
             self._pass_notice(line + b"\n")
         return chunk
@@ -294,78 +284,68 @@ class Beside:
             self._is_known.set()
         elif line == DOUBTFUL:
             self._is_known.clear()
-        elif line == HEARD:
-            self._is_heard.set()
         elif line == TAKEN:
-            self._telling.taken()
+            self._writer.make_room()
         else:
             write(2, line)
 
-    # Its death.
+    # The recorder's death.
 
     def _bury(self) -> None:
-        """Tell of its death, once until recording has gone on; who ends in order does not die."""
-        unsettled = self._journal.unsettled
-        if unsettled.kept > self._kept:
-            self._deaths = self._tries = 0
-            self._kept = unsettled.kept
+        """Count and tell a dead recorder's losses; an orderly end is no death."""
         patience = _CLOSING if self._is_ending else _CLOSED
-        if how := how_ended(self._process, patience) if self._process else "":
-            self._tell_death(how)
+        how = death_of(self._process, patience) if self._process else ""
+        if how:
+            is_first = self._journal.is_well or not self._deaths
+            if self._journal.is_well:
+                self._deaths = self._lost_bytes = 0
+            self._deaths += 1
+            self._lost_bytes += self._journal.give_up()
+            if self._is_ending:
+                self._tell_lost(f"the recorder {how}")
+            elif is_first:
+                self._is_gap_told = False
+                self._tell(
+                    f"recording has broken off: the recorder {how}; everything is passed on, and another one begins"
+                )
+            else:
+                self._tell_gap(f"the recorder {how}, again and again")
         self._process = 0  # once it is told: whoever sees this may end
 
-    def _tell_death(self, how: str) -> None:
-        unsettled = self._journal.unsettled
-        self._deaths += unsettled.is_at_work
-        unsettled.is_at_work = False
-        if self._deaths > DEATHS:
-            unsettled.give_up()
-        if self._is_ending:
-            self._tell_lost(f"what records {how}")
-        elif unsettled.is_told:
-            unsettled.is_told = self._is_pause_told = False
-            self._tell(
-                f"recording has broken off: what records {how}; everything is passed on, and recording begins again"
-            )
-        elif self._pause:
-            self._tell_pause(f"what records {how}, again and again")
-
     def _tell_lost(self, why: str) -> None:
-        """Tell how much at most nobody records any more; nothing where all is kept, as it is where the process ended in order."""
-        if lost := self._journal.left + self._journal.held + self._journal.unsettled.size(self._journal.taken):
+        """Tell how much at most nobody records any more."""
+        if lost := self._journal.left + self._journal.held + self._lost_bytes:
             self._tell(f"up to {lost:,} bytes of what passed are lost: {why}")
 
-    def _tell_pause(self, why: str) -> None:
-        """Tell once until recording has gone on that it does not for now."""
-        if not self._is_pause_told:
-            self._is_pause_told = True
+    def _tell_gap(self, why: str) -> None:
+        """Tell that nothing is recorded for now. Later calls are silent until recording goes on."""
+        if not self._is_gap_told:
+            self._is_gap_told = True
             self._tell(
                 f"nothing is recorded for now: {why}; everything is passed on and waits, and that is tried again"
             )
 
     @property
-    def _pause(self) -> float:
-        """What the next is to wait: the first two nothing."""
-        return min(FIRST_PAUSE * 2.0 ** (self._tries - 2), LONGEST_PAUSE) if self._tries > 1 else 0
+    def _rest(self) -> float:
+        """Seconds to wait before the next recorder is forked."""
+        return min(FIRST_REST * 2.0**self._deaths, LONGEST_REST) if self._deaths > 1 else 0
 
-    def _begin_another(self) -> None:
-        """Fork one that goes on; where there can be none, that is tried again."""
-        self._tried_at = time.monotonic()
-        self._standstill.begin_anew()
-        self._journal.unsettled.is_fault_told = False  # by this one
+    def _fork_another(self) -> None:
+        """Fork a new recorder; a failure is told, and retried later."""
+        self._watch.restart()
         before = self._lifeline
         try:
-            self._telling.begin_anew()
-            self._lifeline, self._notices, self._process = self._fork(is_another=True)
+            self._writer.begin_anew()
+            self._lifeline, self._notices, self._process = self._fork(follows_another=True)
         except OSError as error:
-            self._tell_pause(f"nothing can be begun that records: {error.strerror or error}")
+            self._deaths += 1
+            self._tell_gap(f"no recorder can be started: {error.strerror or error}")
             return
-        self._tries += 1
         os.close(before)
         self._is_known.clear()
 
-    def _fork(self, *, is_another: bool) -> tuple[int, int, int]:
-        """A process that does the work: the relay's ends, and its id."""
+    def _fork(self, *, follows_another: bool = False) -> tuple[int, int, int]:
+        """Fork a recorder; returns the relay's ends and the process id."""
         opened: list[int] = []
         try:
             lifeline, lifeline_write = os.pipe()
@@ -374,21 +354,55 @@ class Beside:
             opened += notices_read, notices
             process = fork()
         except OSError:
-            for each in opened:
-                os.close(each)
+            for descriptor in opened:
+                os.close(descriptor)
             raise
         if process == 0:
-            ends = Ends(
+            ends = RecorderEnds(
                 self._journal,
                 lifeline=lifeline,
                 notices=notices,
-                is_another=is_another,
-                pause=self._pause,
+                follows_another=follows_another,
+                lost_bytes=self._lost_bytes,
                 said=self._said,  # it has it, should the relay be killed right now
             )
             kept = (lifeline, notices, *self._journal.descriptors)
-            apart(lambda: self._work(ends), kept if self._file is None else (*kept, self._file))
+            _detached(lambda: self._work(ends), kept if self._file is None else (*kept, self._file))
         self._journal.add_only()
         for theirs in (lifeline, notices):
             os.close(theirs)
         return lifeline_write, notices_read, process
+
+
+def _detached(work: Callable[[], None], kept: Sequence[int]) -> NoReturn:
+    """Run in the forked process, where no signal to the tap's process group comes, and then end.
+
+    Args:
+        work: What to do.
+        kept: The descriptors that it needs.
+    """
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):  # the relay's
+                signal.signal(number, signal.SIG_DFL)
+        _close_all_but(sorted(kept))
+        work()
+    finally:
+        os._exit(0)
+
+
+def _close_all_but(kept: Sequence[int]) -> None:
+    """Close all descriptors except these: an open pipe would keep its reader waiting for this process.
+
+    A file keeps nobody waiting. Where standard error is one, a person reads there what is known after the tap's end.
+    """
+    highest = min(os.sysconf("SC_OPEN_MAX"), 1 << 16)
+    for before, after in zip((2, *kept), (*kept, highest), strict=True):
+        os.closerange(before + 1, after)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1) if stat.S_ISREG(os.fstat(2).st_mode) else (0, 1, 2):
+        os.dup2(nowhere, number)
+    os.close(nowhere)

@@ -1,10 +1,9 @@
-"""Whether the process that records gets on, as the relay sees it from outside: who is stopped, or hangs, says nothing himself.
-
-Imported before the first byte flows.
-"""
+"""The recorder, watched from outside: progress, and cause of death. Imported before the first byte flows."""
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 
 TYPE_CHECKING = False
@@ -14,17 +13,15 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.journal import Journal
 
 PATIENCE = 10.0
-"""Seconds that nothing may be kept while something waits. A database that another program holds is waited for up to 5, and then who records
-tells of it himself."""
-BEGINNING = 30.0
-"""The same before anything was kept: a second of the processor, of which he has a tenth or less where many begin at once."""
+"""Seconds without progress before a standstill is told. For a locked database the recorder waits 5 seconds and tells itself."""
+START_PATIENCE = 30.0
+"""The same at the start, which takes a second of processor time, ten on a busy machine."""
 LOOK_SECONDS = 1.0
-"""How often it is looked: as often as who records wakes up by himself."""
-_LATE = 5.0
+"""How often the relay looks."""
 
 
-class Standstill:
-    """Tells when nothing has been kept for long, and once something is again. Looks at shared memory alone.
+class StandstillWatch:
+    """Tells when a stopped or hanging recorder keeps nothing for long, and when recording goes on.
 
     Args:
         journal: What waits, and what was kept.
@@ -35,36 +32,64 @@ class Standstill:
         self._journal = journal
         self._tell = tell
         self._looked_at = time.monotonic()
-        self.begin_anew()
+        self.restart()
 
-    def begin_anew(self) -> None:
-        """Another process records, or is about to, and what became of the one before is told."""
-        unsettled = self._journal.unsettled
-        self._got_on = unsettled.kept, unsettled.whole
+    def restart(self) -> None:
+        """Start counting anew, for a new recorder or after a fault told by the recorder."""
+        self._kept = self._journal.kept
         self._since = time.monotonic()
-        self._patience = BEGINNING
+        self._patience = START_PATIENCE
         self._is_told = False
 
     def look(self) -> None:
-        """See how far it is."""
-        journal, unsettled, now = self._journal, self._journal.unsettled, time.monotonic()
-        got_on = unsettled.kept, unsettled.whole
-        if now - self._looked_at > _LATE * LOOK_SECONDS:  # it was stopped itself meanwhile, and who records with it
+        """See how far the recorder is."""
+        journal, now = self._journal, time.monotonic()
+        if now - self._looked_at > 5 * LOOK_SECONDS:  # this process was stopped itself, and the recorder with it
             self._since = now
         self._looked_at = now
-        is_waiting = journal.held != 0 or journal.taken + journal.left != unsettled.whole
-        if unsettled.is_fault_told:
-            self.begin_anew()  # who records tells how that goes on as well
-        elif not is_waiting or got_on != self._got_on:
-            if got_on != self._got_on:
+        is_waiting = journal.held != 0 or journal.left != 0 or journal.taken != journal.kept
+        if journal.is_fault_told:
+            self.restart()
+        elif not is_waiting or journal.kept != self._kept:
+            if journal.kept != self._kept:
                 self._patience = PATIENCE
-            self._since, self._got_on = now, got_on
+            self._since, self._kept = now, journal.kept
             if self._is_told:
                 self._is_told = False
                 self._tell("recording goes on")
         elif not self._is_told and now - self._since >= self._patience:
             self._is_told = True
             self._tell(
-                f"nothing is recorded for now: what records has not got on for {self._patience:.0f} seconds; "
+                f"nothing is recorded for now: the recorder has not got on for {self._patience:.0f} seconds; "
                 "everything is passed on and waits"
             )
+
+
+def is_running(process: int) -> bool:
+    """Whether a child has not ended. The exit status stays available."""
+    try:
+        return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return True  # it is another process's child
+
+
+def death_of(process: int, patience: float) -> str:
+    """How a child died, waiting up to `patience` seconds; empty for an orderly end, or a child that still runs."""
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        try:
+            ended, status = os.waitpid(process, os.WNOHANG)
+        except ChildProcessError:
+            return "has ended"  # it is another process's child
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
+            return f"was ended by {_signal_name(-code)}" if code < 0 else f"has ended with {code}" if code else ""
+        time.sleep(0.001)
+    return ""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,63 +1,90 @@
-"""What a tap records: a capture with a session of its own on the one database, which need not be there.
+"""A tap's session in the database, which may be missing. Imported late.
 
-Nothing here holds up a relay: records wait in memory until the database is open, and where it cannot be opened or
-written that is told once, and tried again. One that is removed, replaced or damaged while the tap runs is opened anew.
-Source: DESIGN, How a byte becomes a row; threats.md, PXY-09.
+Records wait in memory until the database is open. Where it cannot be opened or written, that is told once and tried again; a database that
+is removed, replaced or damaged while the tap runs is opened anew.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.session_summary import SessionState
+from tui_host.capture.session_summary import SessionState, session_id
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.store_faults import LOCKED, LockedError
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
-from tui_host.tap.recording.capture_start import NOT_OPEN, Beginning, anew, last_kept
-from tui_host.tap.recording.gap_notices import Gaps
-from tui_host.tap.recording.log_writer import Log, Logged
-from tui_host.tap.recording.repeated_notices import told_once
+from tui_host.tap.recording.record_log import Log, LogWriter
+from tui_host.tap.recording.recorder_process import told_once
 from tui_host.tap.threads import Thread
 
 LOOK_SECONDS = 0.5
-"""How often it is looked for what is wrong."""
+"""How often the session looks for faults."""
 REOPEN_SECONDS = 5.0
 GRACE_SECONDS = 5.0
-"""How long the database may take for each step of its end: so long it waits for others who write. And a log to go on."""
+"""How long the database may take for each step at the end, and a log without progress."""
 LOCKED_SECONDS = 300.0
-"""And how much longer while another program holds the database: it may let go of it at any moment."""
+"""How much longer to wait at the end for a locked database."""
 LAST_SECONDS = 60.0
-"""How much longer the end may take where all is well but slow: nobody waits for it."""
+"""How much longer a slow end may take, which keeps nobody waiting."""
 TOUCH_SECONDS = 5.0
-"""How often at most a list is told that something came."""
+"""How often at most the session's time of change is saved."""
 
 MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20, most_bytes=128 << 20)
-"""No view follows here, and what a tap takes should not grow."""
+"""No view follows here, and a tap should not grow."""
+NOT_OPEN = "the database is not open yet"
+"""Why nothing is kept at first; no fault, and not told."""
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStart:
+    """How the recording of a session begins.
+
+    Attributes:
+        seed: Random bytes in the session's id.
+        began_ns: When the tap began, on the wall clock.
+        follows_another: Another recorder of this session died, with its capture.
+        lost_bytes: What it had taken and not kept.
+        is_well: Called whenever recording begins, or goes on, as well as it should.
+        is_ill: Called whenever it does not any more.
+    """
+
+    seed: bytes = field(default_factory=lambda: os.urandom(8))
+    began_ns: int = field(default_factory=time.time_ns)
+    follows_another: bool = False
+    lost_bytes: int = 0
+    is_well: Callable[[], None] = _nothing
+    is_ill: Callable[[], None] = _nothing
 
 
 class TapRecording:
-    """What one tap process records. May be used at once; what it does with the disk it does in a thread of its own.
+    """Records a tap's session. Usable at once; a thread does all work on the disk.
 
     Args:
-        title: What its session is called in lists.
+        title: The session's title.
         tell: Takes a sentence for a person, in the thread; each is told once.
         secrets: Names and values that are taken out of every record.
-        log: Gets every record too, None for none.
-        begins: Where it begins; None for just now.
-        log_patience: Seconds that are waited at the end while nothing is written to the log.
+        log: Gets every record too; None for none.
+        start: How the session begins; None for a new one.
+        log_patience: Seconds to wait at the end while nothing is written to the log.
 
     Attributes:
         recorder: Takes the records.
         place: Where they belong: what every draft has as its place, or in it.
-        tell_once: Tells a sentence that it has not told yet.
+        is_whole: It records the session from its beginning.
+        tell_once: Reports a sentence that it has not told yet.
     """
 
     def __init__(
@@ -67,35 +94,32 @@ class TapRecording:
         tell: Callable[[str], None],
         secrets: Iterable[tuple[str, str]] = (),
         log: Log | None = None,
-        begins: Beginning | None = None,
+        start: SessionStart | None = None,
         log_patience: float = GRACE_SECONDS,
     ) -> None:
-        begins = begins or anew()
-        self.recorder = Recorder(None, Redactor(secrets), capture=begins.id, kind="tap", memory=MEMORY)
-        self.recorder.go_on_after(begins.after)
+        start = start or SessionStart()
+        session = session_id(start.began_ns, start.seed)
+        # A capture has one process: a recorder that follows another makes one of its own in the same session.
+        capture = session_id(time.time_ns(), os.urandom(8)) if start.follows_another else session
+        self.recorder = Recorder(None, Redactor(secrets), capture=capture, kind="tap", memory=MEMORY)
         self.recorder.without = NOT_OPEN
-        self.place = Place(session=begins.id)
+        self.place = Place(session=session)
+        self.is_whole = not start.follows_another
         self._title = title
-        self._created_ns = begins.began_ns
+        self._created_ns = start.began_ns
         self.tell_once = told_once(tell)
-        self._logged = (
+        self._log_writer = (
             None
             if log is None
-            else Logged(
-                log,
-                self.recorder,
-                self._state(self._created_ns).begun,
-                self.tell_once,
-                note=begins.note_logged,
-                after=begins.logged,
+            else LogWriter(
+                log, self.recorder, self._state(start.began_ns).begun, self.tell_once, is_there=start.follows_another
             )
         )
         self._log_patience = log_patience
-        self._begins = begins
         self._store: Store | None = None
         self._open_at = 0.0
         self._is_refused = False
-        self._gaps = Gaps(self.recorder, begins, tell)
+        self._gaps = _GapNotices(self.recorder, start, tell)
         self._notices: list[str] = []
         self._is_given_up = False
         self._ends_at: float | None = None
@@ -104,7 +128,7 @@ class TapRecording:
         self._thread: Thread | None = None
 
     def start(self, typed: Path | None, environment: Mapping[str, str]) -> None:
-        """Open the database and keep what is recorded there, as soon and as long as that is possible.
+        """Open the database and keep records there, as soon and as long as possible.
 
         Args:
             typed: `--data-dir DIR`.
@@ -113,12 +137,12 @@ class TapRecording:
         Raises:
             OSError: There can be no other thread.
         """
-        if self._logged is not None:
-            self._logged.start()
+        if self._log_writer is not None:
+            self._log_writer.start()
         self._thread = Thread(lambda: self._run(typed, environment))
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Write what waits, and end; what cannot be written within the time is given up, which is told. Blocks.
+        """Write waiting records, and end; records too late for the timeout are given up and counted. Blocks.
 
         The log is waited for as long as it goes on.
 
@@ -130,24 +154,29 @@ class TapRecording:
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.wait(timeout + LAST_SECONDS + LOCKED_SECONDS)
-            if self._logged is not None:
-                self._logged.close(self._log_patience, lambda: self._is_given_up)
+            if self._log_writer is not None:
+                self._log_writer.close(self._log_patience, lambda: self._is_given_up)
             if not thread.is_alive:
                 self._finish()
         return self._is_kept
 
     def give_up(self) -> None:
-        """Wait no longer for a program that holds the database, nor for a log that takes its time."""
+        """Stop waiting for a locked database or a slow log."""
         self._is_given_up = True
 
     def missed(self, size: int) -> None:
-        """So many bytes more passed for which there was no room while they waited to be recorded."""
+        """Count bytes that passed without room to wait for recording."""
         self._gaps.missed += size
 
     def exited(self, code: int, mono_ns: int) -> None:
-        """The server has ended; that is no record, and told in the log alone."""
-        if self._logged is not None:
-            self._logged.exited(code, time.time_ns() - time.monotonic_ns() + mono_ns)
+        """Have the server's end written to the log; the database has no record for a server's end."""
+        if self._log_writer is not None:
+            self._log_writer.exited(code, time.time_ns() - time.monotonic_ns() + mono_ns)
+
+    @property
+    def has_told_fault(self) -> bool:
+        """Whether nothing is kept for a reason told to a person."""
+        return self.recorder.fault not in {"", NOT_OPEN}
 
     def _run(self, typed: Path | None, environment: Mapping[str, str]) -> None:
         touched_at, touched = -TOUCH_SECONDS, -1
@@ -170,7 +199,7 @@ class TapRecording:
         self._end()
 
     def _open(self, typed: Path | None, environment: Mapping[str, str]) -> None:
-        """Find the database and open it; where it cannot be, what was recorded waits."""
+        """Open the database; records wait if opening fails."""
         try:
             store = self._opened(data_dir(typed, environment) / DATABASE)
         except (TuiHostError, OSError) as error:
@@ -182,28 +211,29 @@ class TapRecording:
         self._save(store)  # first: on a disk that is almost full nothing is kept that belongs to no session
         self.recorder.keep_in(store)
         self._store = store
-        if self._gaps.is_anew or self._begins.is_another:  # what was carried over into it belongs to nobody
+        if self._gaps.is_anew or not self.is_whole:  # the session may be another process's in this database
             with suppress(StoreError):  # it cannot be written, which is told
                 store.sessions.claim(self._session)
 
     def _opened(self, path: Path) -> Store:
-        """The database, where it is known what it has of this: by another process, or in the log of one whose file was replaced.
+        """Open the database. After a replaced file, records may be in the database already, through the log of that file.
 
         Raises:
             TuiHostError: It cannot be opened, or not be read.
         """
         store = Store.open(path, notices=self._notices)
-        if self._gaps.is_anew or self._begins.is_another:
+        if self._gaps.is_anew:
             try:
                 kept = self.recorder.reached - self.recorder.left
-                self.recorder.found_kept(last_kept(store, self._begins.id, kept))
+                records = store.records(capture=self.recorder.capture, after=kept)
+                self.recorder.found_kept(max((record.seq for record in records), default=kept))
             except BaseException:
                 store.close(GRACE_SECONDS)
                 raise
         return store
 
     def _leave(self, store: Store) -> None:
-        """Close a database in which nothing more can be kept, and open it again in a moment: who removes a folder has to be done with it."""
+        """Close a lost database. The next attempt to open comes a moment later, when whoever removes the folder is done."""
         loss = f"{store.path}: {store.loss}"
         self._store = None
         store.close(GRACE_SECONDS)
@@ -211,7 +241,7 @@ class TapRecording:
         self._gaps.is_anew = True
 
     def _is_at_end(self, ends_at: float) -> bool:
-        """Whether nothing waits any more, or nothing more can be done for it."""
+        """Whether nothing waits any more, or nothing can be done."""
         recorder, timeout = self.recorder, ends_at - time.monotonic()
         if self._store is not None:
             recorder.flush(max(timeout, LOOK_SECONDS))
@@ -233,7 +263,7 @@ class TapRecording:
         self._follow()
 
     def _finish(self) -> None:
-        """Close the database, out of which the log may have read, and tell what is lost."""
+        """Close the database, which the log may have read from, and tell losses."""
         if self._store is not None:
             self._is_kept = self._store.close(GRACE_SECONDS) and self._is_kept
         self._gaps.end()
@@ -257,9 +287,95 @@ class TapRecording:
         store.sessions.save(self._state(time.time_ns()))
 
     def _follow(self) -> None:
-        """Tell what the database has to say, when it takes nothing, and when it takes again what has waited."""
+        """Tell notices of the database, and gaps in recording."""
         for notice in self._notices[:]:
             self.tell_once(notice)
         store, fault = self._store, self.recorder.fault
         if store is None or not store.loss:  # else it is left first
             self._gaps.follow(fault, None if store is None else store.path, is_ending=self._ends_at is not None)
+
+
+class _GapNotices:
+    """Tells a person, once each, why nothing is kept, when recording goes on, and how much is missing.
+
+    Args:
+        recorder: Knows what was dropped.
+        start: What an earlier recorder lost is missing too.
+        tell: Takes a sentence for a person.
+
+    Attributes:
+        is_anew: What came since stands in another database than what came before.
+        missed: Bytes that passed and found no room while they waited to be recorded.
+    """
+
+    def __init__(self, recorder: Recorder, start: SessionStart, tell: Callable[[str], None]) -> None:
+        self._recorder = recorder
+        self._start = start
+        self._tell = tell
+        self.is_anew = False
+        self.missed = 0
+        self._is_to_go_on = start.follows_another  # until that was told
+        self._is_well = False
+        self._is_end_told = False
+        self._faults: set[str] = set()  # told since all was well
+        self._dropped = self._left_out = self._missed = 0
+
+    def follow(self, fault: str, path: Path | None, *, is_ending: bool) -> None:
+        """Tell the beginning and the end of a gap.
+
+        Args:
+            fault: Why nothing is kept; empty if all is well.
+            path: The database's, if it is open.
+            is_ending: What waits has no more time to wait.
+        """
+        if fault and fault not in self._faults:
+            self._faults.add(fault)
+            if fault != LOCKED:  # a lock is waited for
+                self._is_well = False
+                self._start.is_ill()
+            words = fault if path is None else f"{path}: {fault}"
+            if not is_ending:
+                words += "; what passes waits in memory meanwhile"
+            self._tell(f"nothing is recorded: {words}")
+        elif not (fault or path is None or self._recorder.waiting):
+            if self._faults or self._is_to_go_on:
+                self._tell(f"recording goes on; {self._missing()}")
+                self._faults.clear()
+                self.is_anew = self._is_to_go_on = False
+            elif self.missed and not self._missed:
+                self._tell(f"{self._too_much()}; the records tell where")
+                self._missed = self.missed
+            if not self._is_well:
+                self._is_well = True
+                self._start.is_well()
+
+    def tell_what_waits(self, words: str) -> None:
+        """Tell once how many records wait at the end, behind these words."""
+        if not self._is_end_told:
+            self._is_end_told = True
+            self._tell(f"{words}: {self._recorder.left:,}")
+
+    def end(self) -> None:
+        """Tell losses at the end."""
+        if self.missed > self._missed:
+            self._tell(f"in all {self._too_much()}")
+        if lost := self._recorder.left:
+            self._tell(f"what waited in memory is lost, records: {lost:,}")
+
+    def _too_much(self) -> str:
+        return f"{self.missed:,} bytes of what passed are not recorded, as there was no room for more that waits"
+
+    def _missing(self) -> str:
+        """The losses of a gap, in words."""
+        dropped, left_out, lost = self._recorder.dropped, self._recorder.left_out, self._start.lost_bytes
+        is_lost = self._is_to_go_on and lost > 0
+        words = [
+            f"up to {lost:,} bytes are missing, and what follows in answers that had begun" if is_lost else "",
+            f"of {dropped - self._dropped:,} records the bytes were dropped" if dropped > self._dropped else "",
+            f"{left_out - self._left_out:,} are missing" if left_out > self._left_out else "",
+            self._too_much() if self.missed > self._missed else "",
+        ]
+        self._dropped, self._left_out, self._missed = dropped, left_out, self.missed
+        if any(words):
+            return ", ".join(filter(None, words))
+        return "of what passed since, nothing is missing" if self.is_anew else "nothing is missing"

@@ -1,1 +1,1 @@
-"""The relay before an MCP server's command. It imports next to nothing before the first byte flows: a host waits for it."""
+"""The relay before an MCP server's command. Imports next to nothing before the first byte flows, since a host waits."""

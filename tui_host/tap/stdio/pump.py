@@ -1,4 +1,4 @@
-"""One direction of a stdio tap: bytes from one descriptor to another. Imported before the first byte flows."""
+"""A direction of a stdio tap: bytes from descriptor to descriptor. Imported before the first byte flows."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui_host.tap.recording.channel_write import Telling
+    from tui_host.tap.recording.channel_write import ChannelWriter
 
 WAKES = signal.SIGCHLD
-"""Wakes a thread: of the signals that a tap hears itself, and does not hand on, the one whose handler wants nothing more than that."""
+"""The signal to wake a thread: the tap's own, with a handler that does nothing."""
 NO_MEMORY = b"tui-host tap: no memory is left to pass on what comes; this stream ends here\n"
 
 
 class Pump:
-    """Bytes from one descriptor to another, until one of them ends.
+    """Copies bytes between two descriptors until either ends.
 
     Args:
-        source: What is read.
-        target: What is written.
-        kind: Of what passes, as it is told.
-        telling: Is told.
+        source: The descriptor to read.
+        target: The descriptor to write.
+        kind: The kind of the reported items.
+        writer: Is told.
         ended: Called at the end, in the pump's thread.
 
     Attributes:
-        is_broken: Nobody takes what is written.
-        is_over: It has come to its end.
-        written: Bytes that were taken.
+        is_broken: Nobody reads the target.
+        is_over: The pump has ended.
+        written: Bytes written.
     """
 
-    def __init__(self, source: int, target: int, kind: bytes, telling: Telling, ended: Callable[[], None]) -> None:
+    def __init__(self, source: int, target: int, kind: bytes, writer: ChannelWriter, ended: Callable[[], None]) -> None:
         self.source, self.target = source, target
         self.is_broken = self.is_over = False
         self.written = 0
         self._rest = b""
         self._is_halted = False
         self._kind = kind
-        self._telling = telling
+        self._writer = writer
         self._ended = ended
 
     def prepare(self) -> None:
-        """Have a thread that begins; or goes on after a halt, in a forked process.
+        """Make a thread, also again after a halt, in a forked process.
 
         Raises:
-            OSError: There can be none.
+            OSError: The thread cannot start.
         """
         self._is_halted = False
         self._turn = _thread.allocate_lock()
@@ -63,7 +63,7 @@ class Pump:
         self._turn.release()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for its end."""
+        """Wait for the end."""
         self._thread.wait(seconds)
 
     def _run(self) -> None:
@@ -75,44 +75,44 @@ class Pump:
             write(2, NO_MEMORY)
         if self._is_halted and not self.is_broken:
             return  # perhaps at the true end: who goes on will see
-        self._telling.go()
+        self._writer.notify()
         self.is_over = True
         self._ended()
 
     def _pass(self) -> None:
         source, target, kind = self.source, self.target, self._kind
-        passed, go = self._telling.passed, self._telling.go
+        report, notify = self._writer.report, self._writer.notify
         if self._rest:
             self.is_broken = not write(target, self._rest)
         while not self.is_broken and (chunk := read(source)):
-            passed(kind, chunk)  # before anybody can answer it
+            report(kind, chunk)  # before anybody can answer it
             if not write(target, chunk):
                 self.is_broken = True
                 break
             self.written += len(chunk)
-            go()
+            notify()
 
     @property
     def is_held(self) -> bool:
-        """Whether nothing is left to be read but what somebody has yet to say."""
+        """Whether nothing is left to read, though somebody still holds the pipe."""
         events = select.poll()
         events.register(self.source, select.POLLIN)
         return not self.is_over and not events.poll(0)
 
     def halt(self, nowhere: int) -> None:
-        """Read and write no more, without a byte lost: what was read and not taken is written by who goes on.
+        """Stop reading and writing without losing a byte: bytes read and not taken are kept for the next run.
 
-        The thread, be it waiting for the source or for the target, wakes up with others under its hands. It comes to the end of the one,
-        and writes what it still has to the other, where it is read back.
+        The descriptors are exchanged under the thread: the source for one at end of file, the target for a pipe. The thread is woken, writes the
+        bytes in hand to the pipe and ends, and these bytes are read back.
 
         Args:
-            nowhere: A descriptor that is at its end.
+            nowhere: A descriptor at end of file.
         """
         thread = self._thread
         if self.is_over:
             return
         self._is_halted = True
-        theirs = [(os.dup(each), each) for each in (self.source, self.target)]
+        theirs = [(os.dup(descriptor), descriptor) for descriptor in (self.source, self.target)]
         back, aside = os.pipe()
         os.dup2(nowhere, self.source)
         os.dup2(aside, self.target)
@@ -127,7 +127,7 @@ class Pump:
                 if not was_alive:
                     break
                 thread.wait(0.001)
-        for kept, each in theirs:
-            os.dup2(kept, each)
-        for each in (back, aside, *(kept for kept, _ in theirs)):
-            os.close(each)
+        for kept, descriptor in theirs:
+            os.dup2(kept, descriptor)
+        for descriptor in (back, aside, *(kept for kept, _ in theirs)):
+            os.close(descriptor)

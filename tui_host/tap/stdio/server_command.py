@@ -1,4 +1,4 @@
-"""A server's command, as a stdio tap starts it, or becomes it. Imported before the first byte flows."""
+"""A server's command, started by a stdio tap or run in the tap's place. Imported before the first byte flows."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
-"""Exit codes for a command that cannot be started: those of the shell, `env` and `nohup`."""
+"""Exit codes for a command that cannot be started, as in the shell, `env` and `nohup`."""
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def environment() -> Mapping[bytes, bytes]:
-    """The environment as the host composed it: Python adds LC_CTYPE to its own where the locale is C."""
-    found = dict(os.environb)
-    if found.get(b"LC_CTYPE", b"").upper() in {b"C.UTF-8", b"C.UTF8", b"UTF-8"}:
+    """The environment from the host, without the LC_CTYPE that Python adds in the C locale."""
+    variables = dict(os.environb)
+    if variables.get(b"LC_CTYPE", b"").upper() in {b"C.UTF-8", b"C.UTF8", b"UTF-8"}:
         try:
             with open("/proc/self/environ", "rb") as file:  # noqa: PTH123 - pathlib takes as long to import as all else
                 if not any(line.startswith(b"LC_CTYPE=") for line in file.read().split(b"\0")):
-                    del found[b"LC_CTYPE"]
+                    del variables[b"LC_CTYPE"]
         except OSError:
-            return found  # no such file on this system
-    return found
+            return variables  # no such file on this system
+    return variables
 
 
 def cannot_start(command: str, error: OSError | ValueError, tell: Callable[[str], object]) -> NoReturn:
@@ -35,11 +35,11 @@ def cannot_start(command: str, error: OSError | ValueError, tell: Callable[[str]
 
 
 def become(command: tuple[str, ...], closed: Collection[int], tell: Callable[[str], object]) -> NoReturn:
-    """Be the server in the tap's place, for a host that would else have none.
+    """Run the server in the tap's place, for a host that would otherwise have no server.
 
     Args:
         command: The server's.
-        closed: Which of the standard streams the host has given to nobody.
+        closed: Standard streams that the host left closed.
         tell: Takes a sentence for a person.
     """
     for number in closed:
@@ -53,15 +53,15 @@ def become(command: tuple[str, ...], closed: Collection[int], tell: Callable[[st
 
 
 def _why(command: str, error: OSError | ValueError) -> str:
-    """Why a command cannot be started, and what to do about it."""
+    """Why a command cannot be started, with a remedy."""
     if not command:
-        return "there is nothing between its quotes (tui-host tap stdio NAME -- COMMAND ARGUMENTS…)"
+        return "the command is empty (tui-host tap stdio NAME -- COMMAND ARGUMENTS…)"
     if not isinstance(error, OSError):
         return str(error)
     if isinstance(error, FileNotFoundError) and "/" not in command:
         return "PATH has no such command (give its whole path: a host that a menu started may have a shorter PATH)"
     if isinstance(error, FileNotFoundError) and os.path.exists(command):  # noqa: PTH110 - pathlib takes long to import
-        return "what its first line names behind #! is not there"
+        return "the interpreter that its first line names behind #! is missing"
     if isinstance(error, PermissionError):
         if "/" in command and os.path.isdir(command):  # noqa: PTH112
             return "it is a folder"

@@ -1,8 +1,7 @@
-"""Signals that a stdio tap is sent, and that are meant for its server. Imported before the first byte flows.
+"""Signals sent to a stdio tap and meant for the server. Imported before the first byte flows.
 
-They are blocked, and one thread waits for them: so none is heard by the tap that was sent to the server, what is sent twice is handed on
-twice where the system queues it, and what comes before the server is there waits for it. What a fault of the tap's own is, or a
-write that nobody takes, is for the thread that it happened in: no other hears it, and of a fault the tap dies, as it would anyway.
+They are blocked, and a thread waits for them: the tap itself heeds none, repeated signals are passed on as often as the system queues them,
+and early ones wait for the server. Faults of the tap's own stay with the thread that caused them, and end the tap.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ OWN = {
     signal.SIGCHLD,  # with which a tap learns of its server's end, and wakes a thread
     *(signal.SIGKILL, signal.SIGSTOP),  # nobody hears them
 }
-"""What is a process's own business; every other signal was sent to the server."""
+"""Signals for the tap itself; all others are meant for the server."""
 STOPS = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
-"""With which a terminal stops a program: where that one is the tap, its server too. They cannot be blocked: its reads would fail."""
+"""Signals with which a terminal stops a program. Blocking them would make reads from the terminal fail."""
 
 
 class Signals:
-    """From now on they wait. Made before any thread is that lasts.
+    """Holds signals back until `start`. Make this before any lasting thread.
 
     Attributes:
-        mask: What the server is to block, as the tap's host had it.
+        mask: The host's signal mask, for the server.
     """
 
     def __init__(self) -> None:
@@ -46,13 +45,13 @@ class Signals:
         )  # a host may have blocked it, and tap and server inherit that
 
     def prepare(self, pass_on: Callable[[int], None]) -> None:
-        """Have a thread that hands them on; in a forked process another.
+        """Make a thread that passes signals on, also again in a forked process.
 
         Args:
             pass_on: Takes a signal's number.
 
         Raises:
-            OSError: There can be none.
+            OSError: The thread cannot start.
         """
         self._turn = _thread.allocate_lock()
         self._turn.acquire()
@@ -65,16 +64,16 @@ class Signals:
         Thread(run)
 
     def start(self) -> None:
-        """Begin: with those that have come."""
+        """Begin with the signals already received."""
         self._turn.release()
 
     def undo(self) -> None:
-        """As if it had never been."""
+        """Restore the signal mask."""
         signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
 
 
 def die_of(number: int) -> None:
-    """End by a signal; comes back only from one that ends nobody."""
+    """End by a signal; returns only for a harmless signal."""
     if signal.getsignal(number) not in {signal.SIG_DFL, None}:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})

@@ -1,13 +1,11 @@
-"""`tap stdio`: put before a server's command, it passes on every byte, the exit code and signals, and lets them be recorded.
+"""`tap stdio`: runs a server's command, and passes on and records every byte, the exit code and signals.
 
-The server is started first, and bytes flow before anything of the rest is imported. Recording is a process of its own, so that
-nothing that it does ever takes the relay's turn (`beside`); it also ends the server if the relay is killed. Standard output belongs to the
-server alone.
+The server is started first, and bytes flow before the rest is imported. The recorder is a process of its own, which never holds the relay
+up, and which ends the server if the relay is killed. Standard output belongs to the server alone.
 
-A server may leave somebody behind who has its pipes: a launcher its program, a program its helper. Without a tap the host then sees the
-server's exit, and what still comes from the pipes as well. So it does with one: the tap ends as the server did, at once, and
-a process forked of it passes on between the host and whoever is left, until they close the pipes or the host has gone. Nobody who is left
-is ended before: a host would not do that either. Source: MCP 2025-11-25, Transports, stdio; threats.md, PXY-08 to PXY-10; performance.md, Relays.
+A server may leave processes behind that hold its pipes. A host then sees the server's exit and still reads from the pipes, and so with a
+tap: the tap ends as the server did, and a forked process passes bytes on until the pipes are closed or the host has gone.
+Source: MCP 2025-11-25, Transports, stdio.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ import threading
 
 from tui_host.guard.core_dumps import leave_no_core
 from tui_host.tap.descriptors import write
+from tui_host.tap.recording.channel_write import ERROR, EXITED, IN, OUT
 from tui_host.tap.recording.log_file import NoLogError
-from tui_host.tap.recording.recorder_process import Asked, Beside
-from tui_host.tap.report_kinds import ERROR, EXITED, IN, OUT
+from tui_host.tap.recording.recorder_process import RecorderOptions, RecorderProcess
 from tui_host.tap.stdio.pump import Pump
 from tui_host.tap.stdio.server_command import IGNORED_BY_PYTHON, become, cannot_start, environment
 from tui_host.tap.stdio.signals import STOPS, Signals, die_of
@@ -35,37 +33,37 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-    from tui_host.tap.recording.line_records import Lines
-    from tui_host.tap.recording.recorder_process import Ends, Plain
+    from tui_host.tap.recording.line_records import LineRecords
+    from tui_host.tap.recording.recorder_process import PlainLog, RecorderEnds
     from tui_host.tap.recording.tap_session import TapRecording
     from tui_host.tap.typed_command import Stdio
 
 PATIENCE = 2.0
-"""Seconds for each step of a server's end once its host has gone, as in our own connections."""
+"""Seconds for each step of a server's end after the host has gone, as in our own connections."""
 LOOK_SECONDS = 0.25
-"""How often it is looked whether the host has gone that has nothing more to say."""
+"""How often to check whether a silent host has gone."""
 START_SECONDS = 1.0
-"""So long the process that records leaves the processor to a server that says nothing yet."""
+"""Seconds that the recorder leaves the processor to a silent server."""
 PIPE_LIMIT = 1 << 20
-"""Bytes that a pipe holds at most, where nobody has let it hold more: what comes after them, somebody says who has not ended."""
+"""A pipe's usual capacity at most; more bytes after the server's exit come from a process that still runs."""
 ROOM = 4 << 20
-"""Bytes of memory that have to be free where a tap begins: more than its pumps ever take."""
+"""Bytes of memory that must be free at the start, more than the pumps ever take."""
 NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-"""Why nothing can be started beside a tap, while it may be in its place."""
+"""Errors with which a server cannot start beside a tap, though perhaps in the tap's place."""
 WRONG = 2
-"""The exit code for what is not usable as it was typed."""
+"""The exit code for wrong use."""
 
 TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-"""What a terminal, or a host that signals a group, would send to all that the server has started."""
+"""Signals for the server's whole process group, as a terminal sends them."""
 
 
-def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
-    """Start the server, pass everything on until it has ended, and end as it did.
+def relay(tap: Stdio, closed: Collection[int], plain_log: PlainLog) -> NoReturn:
+    """Start the server, relay until the server ends, and end in the server's way.
 
     Args:
-        tap: What was typed.
-        closed: Which of the standard streams the host has given to nobody.
-        plain: As `Asked` has it.
+        tap: The typed command.
+        closed: Standard streams that the host left closed.
+        plain_log: As in `RecorderOptions`.
     """
 
     def tell(words: str) -> None:
@@ -79,23 +77,25 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
         write(2, f"{line}\n".encode(errors="backslashreplace"))
 
     try:
-        asked = Asked(tap.name, data_dir=tap.data_dir, log=tap.log, plain=plain, command=tap.command)
+        options = RecorderOptions(
+            tap.name, data_dir=tap.data_dir, log=tap.log, plain_log=plain_log, command=tap.command
+        )
     except NoLogError as error:
         tell(f"--log {tap.log}: {error}")
         os._exit(WRONG)
 
-    def work(ends: Ends) -> None:
+    def work(ends: RecorderEnds) -> None:
         from tui_host.tap.recording.recorder_main import record
 
-        def folding(recording: TapRecording) -> Lines:
-            from tui_host.tap.recording.line_records import Lines
+        def records_of(recording: TapRecording) -> LineRecords:
+            from tui_host.tap.recording.line_records import LineRecords
 
-            return Lines(recording, tap.name)
+            return LineRecords(recording, tap.name)
 
-        record(ends, asked, folding, START_SECONDS)
+        record(ends, options, records_of, START_SECONDS)
 
     try:
-        running = _Relay(tap, closed, lambda: Beside(work, tell, asked.log_file), tell)
+        running = _Relay(tap, closed, lambda: RecorderProcess(work, tell, options.log_file), tell)
     except (OSError, MemoryError) as error:  # mostly `ulimit -n`, `ulimit -u`, `ulimit -v`
         _close_own()
         tell(f"{NO_TAP}: {_reason(error)}")
@@ -109,7 +109,7 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
 
 class _Relay:
     def __init__(
-        self, tap: Stdio, closed: Collection[int], begin: Callable[[], Beside], tell: Callable[[str], None]
+        self, tap: Stdio, closed: Collection[int], begin: Callable[[], RecorderProcess], tell: Callable[[str], None]
     ) -> None:
         self._tap = tap
         self._closed = closed
@@ -124,48 +124,48 @@ class _Relay:
         self._output, output_write = os.pipe()
         self._errors, errors_write = os.pipe()
         theirs = (input_read, output_write, errors_write)
-        self._beside = begin()
+        self._recorder = begin()
         self._signals = Signals()
         try:
             self._listen()
             self._prepare()
             self._group = self._start(theirs)
         except (OSError, MemoryError):
-            self._beside.undo()
+            self._recorder.undo()
             self._signals.undo()
             raise
         for descriptor in theirs:
             os.close(descriptor)
-        self._beside.guard(self._group)
+        self._recorder.guard(self._group)
 
     def _prepare(self) -> None:
-        """Have all that may be refused, while the server can still be run without it."""
-        self._telling = telling = self._beside.telling()
-        self._into = into = Pump(0, self._input, OUT, telling, lambda: self._after_input(into))
-        self._out = out = Pump(self._output, 1, IN, telling, lambda: self._after_output(out))
-        self._err = err = Pump(self._errors, 2, ERROR, telling, self._after_errors)
+        """Acquire everything that may be refused, while the server can still run without a tap."""
+        self._writer = writer = self._recorder.writer()
+        self._into = into = Pump(0, self._input, OUT, writer, lambda: self._after_input(into))
+        self._out = out = Pump(self._output, 1, IN, writer, lambda: self._after_output(out))
+        self._err = err = Pump(self._errors, 2, ERROR, writer, self._after_errors)
         for pump in (into, out, err):
             pump.prepare()
         self._signals.prepare(self._pass_signal)
         bytes(ROOM)  # untouched, and given back at once
 
     def run(self) -> NoReturn:
-        into, out, err, telling = self._into, self._out, self._err, self._telling
-        for each in (into, out, err, self._signals):
-            each.start()
+        into, out, err, writer = self._into, self._out, self._err, self._writer
+        for part in (into, out, err, self._signals):
+            part.start()
         leave_no_core()  # not before: the server has the limits that its host gave it
         status = self._wait()
         self._is_running = False
         self._is_over.set()
         held = [pump for pump in (out, err) if not self._is_delivered(pump)]
-        telling.passed(EXITED, b"%d" % os.waitstatus_to_exitcode(status))
+        writer.report(EXITED, b"%d" % os.waitstatus_to_exitcode(status))
         if held and not self._is_gone():
             self._leave(held, status)
         if self._is_gone():
             self._signal_group(signal.SIGKILL)  # as in our own connections: descendants that outlived an orderly end
         os.dup2(self._nowhere, 0)
         os.dup2(self._nowhere, 1)
-        self._beside.end()
+        self._recorder.end()
         _end_as(status)
 
     def give_up(self) -> NoReturn:
@@ -175,7 +175,7 @@ class _Relay:
         os._exit(1)
 
     def _wait(self) -> int:
-        """Wait for the server's end, or a signal: `waitpid` would miss one that comes just before it begins to wait."""
+        """Wait for the server's end or a signal. A plain `waitpid` would miss a signal that comes just before the wait."""
         while True:
             ended, status = os.waitpid(self._group, os.WNOHANG)
             if ended:
@@ -193,11 +193,11 @@ class _Relay:
         return True
 
     def _leave(self, held: Sequence[Pump], status: int) -> None:
-        """End as the server did, while a process forked of this one passes on what others still say."""
+        """End in the server's way, while a forked process passes on the words of remaining processes."""
         try:
             for pump in (self._into, *held):
                 pump.halt(self._nowhere)
-            child = self._beside.fork()
+            child = self._recorder.fork()
             if child:
                 _end_as(status)
             self._is_over = threading.Event()
@@ -207,7 +207,7 @@ class _Relay:
             return
         while not self._is_over.is_set():
             os.read(self._wake, 64)
-        self._beside.end()
+        self._recorder.end()
         os._exit(0)
 
     def _go_on(self, held: Sequence[Pump]) -> None:
@@ -221,8 +221,8 @@ class _Relay:
             pump.prepare()
         self._signals.prepare(self._pass_signal)
         Thread(lambda: self._wait_for(held))
-        for each in (*pumps, self._signals):
-            each.start()
+        for part in (*pumps, self._signals):
+            part.start()
 
     def _wait_for(self, pumps: Sequence[Pump]) -> None:
         for pump in pumps:
@@ -284,7 +284,7 @@ class _Relay:
             self._signal(os.kill, number)
 
     def _stop(self, number: int, _frame: object) -> None:
-        """Stopped at a terminal: the server too. SIGCONT reaches it through us."""
+        """Stop the server too when a terminal stops the tap. SIGCONT reaches the server through the tap."""
         if self._group:
             self._signal_group(number)
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -298,7 +298,7 @@ class _Relay:
         self._end_without_host()
 
     def _end_without_host(self) -> None:
-        """Once the host has gone, end the server with all that it started."""
+        """End the server and all its processes once the host has gone."""
         while not self._is_gone():
             if self._is_over.wait(LOOK_SECONDS):  # to wait at the output itself would hold it open
                 return
@@ -330,7 +330,7 @@ class _Relay:
 
 
 def _close_own() -> None:
-    """Close what this process has opened, so that what it does next finds descriptors free; what its host has given it stays open."""
+    """Close this process's own descriptors, to free numbers; descriptors from the host stay open."""
     for number in range(3, 64):
         try:
             if not os.get_inheritable(number):
@@ -348,7 +348,7 @@ def _heard(_number: int, _frame: FrameType | None) -> None:
 
 
 def _end_as(status: int) -> NoReturn:
-    """End as the server did: with its exit code, or by the same signal."""
+    """End with the server's exit code, or by the server's signal."""
     if not os.WIFSIGNALED(status):
         os._exit(os.waitstatus_to_exitcode(status))
     number = os.WTERMSIG(status)

@@ -1,1 +1,1 @@
-"""Markdown as lines: source to strips of one width, block by block, within a time budget."""
+"""Markdown as strips of one width, drawn block by block within a time budget."""

@@ -1,4 +1,4 @@
-"""Code: lines highlighted by pygments, whose lexers are imported late."""
+"""Code lines highlighted by pygments. Lexers are imported late."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ INKS_OF_TOKENS = (
 
 @cache
 def lexer_of(language: str) -> Lexer | None:
-    """The lexer for a fence's language, None if there is none by that name."""
+    """Return the lexer for a fence's language; None for an unknown language."""
     from pygments.lexers import find_lexer_class_by_name
     from pygments.util import ClassNotFound
 
@@ -59,13 +59,13 @@ def lexer_of(language: str) -> Lexer | None:
 
 @cache
 def ink_of(token: object) -> str:
-    """Which ink a pygments token type is drawn with, empty for plain."""
+    """Return the ink for a pygments token type; empty for plain text."""
     name = str(token)
     return next((ink for prefix, ink in INKS_OF_TOKENS if name.startswith(prefix)), "")
 
 
 def warm() -> None:
-    """Import the usual lexers and let each compile its expressions. For a thread."""
+    """Import the usual lexers and compile their expressions. Call from a thread."""
     for language in USUAL:
         lexer = lexer_of(language)
         if lexer is not None:
@@ -73,12 +73,12 @@ def warm() -> None:
 
 
 def language_of(info: str) -> str:
-    """The language that a fence's first line names: its first word, without attributes."""
+    """Return the language of a fence's first line: the first word, without attributes."""
     return info.strip().split(maxsplit=1)[0].strip("{}.").lower()[:40] if info.strip() else ""
 
 
 def draw_code(page: Page, code: str, info: str, *, label: bool, origin: Sequence[Range] = ()) -> None:
-    """Draw lines of code; the first line of a fence names its language. `origin` is of the code with its tabs expanded."""
+    """Draw lines of code, below the language's name for a fence. `origin` maps the code with expanded tabs."""
     inks = page.inks
     base = inks["fence"]
     language = language_of(info)
@@ -96,11 +96,11 @@ def highlighted(code: str, language: str, inks: Inks, base: Style) -> list[Segme
     if lexer is None or any(len(row) > LONGEST_LINE for row in code.split("\n")):
         return [Segment(code, base)]
     styles = {"": base}
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for token, text in lexer.get_tokens(code):
         ink = ink_of(token)
         style = styles.get(ink)
         if style is None:
             style = styles[ink] = base + inks[ink]
-        found.append(Segment(text, style))
-    return found
+        segments.append(Segment(text, style))
+    return segments

@@ -1,4 +1,4 @@
-"""Where a growing source can be cut: at finished blocks, and inside those that grow without end (fences, tables, lists)."""
+"""Cuts a growing source at finished blocks, and inside long fences, tables and lists."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class _List:
 
 @dataclass(frozen=True, slots=True)
 class _Torn:
-    """A block was cut where no block ends: what follows belongs to it."""
+    """A block was cut in the middle: the following text belongs to the block."""
 
 
 class Cutter:
-    """Cuts one source from its start to its end, as it grows.
+    """Cuts one source from start to end while the source grows.
 
     Attributes:
         position: Everything before is cut.
@@ -88,7 +88,7 @@ class Cutter:
         return self._cut_blocks(source, final, found)
 
     def rest(self, source: str) -> Piece | None:
-        """What is not cut yet as a piece to be drawn for now."""
+        """Return the uncut rest as a temporary piece."""
         text = source[self.position :]
         if not text.strip() and not (isinstance(self._mode, _Fence) and (text or self._mode.begins)):
             return None
@@ -183,7 +183,7 @@ class Cutter:
     def _cut_open(
         self, text: str, block: Sequence[Token], lines: list[str], *, complete: bool, found: list[Piece]
     ) -> bool:
-        """Cut inside a block that may still grow; blank lines before it are passed over."""
+        """Cut inside a block that may still grow, and pass over blank lines before it."""
         first, last = _span(block)
         starts = _starts(lines)
         long = not complete or last - first > LINES
@@ -216,7 +216,6 @@ class Cutter:
         return False
 
     def _cut_list(self, block: Sequence[Token], text: str, lines: list[str], found: list[Piece]) -> bool:
-        """All items but the last one are finished."""
         items = [token for token in block if token.type == "list_item_open" and token.level == block[0].level + 1]
         begins = items[-1].map
         if len(items) < 2 or begins is None:
@@ -296,7 +295,6 @@ def _span(block: Sequence[Token]) -> tuple[int, int]:
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    """Where each line begins, and where one after the last would."""
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
@@ -305,7 +303,7 @@ def _starts(lines: Sequence[str]) -> list[int]:
 
 
 def _window(source: str, start: int) -> int:
-    """The end of what is read at once: a line's end, if one comes in time."""
+    """Return the end of the next window: the end of a line if possible."""
     end = start + WINDOW
     if end >= len(source):
         return len(source)
@@ -314,7 +312,7 @@ def _window(source: str, start: int) -> int:
 
 
 def _some_lines(source: str, start: int, *, final: bool) -> list[str]:
-    """At most 25 lines with their ends, or so many as a window has room for; one without an end only if it is long or the last."""
+    """Return at most 25 lines with their ends, within a window; without an end only a long or the last line."""
     lines: list[str] = []
     taken = 0
     while len(lines) < LINES and taken < WINDOW and start < len(source):
@@ -332,6 +330,6 @@ def _some_lines(source: str, start: int, *, final: bool) -> list[str]:
 
 
 def _dedent(line: str, indent: int) -> str:
-    """A fence's line without the indentation of its mark."""
+    """Remove a fence's indentation from a line."""
     spaces = len(line) - len(line.lstrip(" "))
     return line[min(indent, spaces) :]

@@ -1,4 +1,4 @@
-"""A source as lines of one width: cut once, drawn where it is looked at, its open end drawn anew as it grows."""
+"""A source as lines of one width: cut once, drawn where visible, the open end redrawn as the source grows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRACES = 64
 
 
 class Budget:
-    """Time that may be spent in one turn of the event loop."""
+    """A time limit for one turn of the event loop."""
 
     def __init__(self, seconds: float = 0.008, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
@@ -32,12 +32,12 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether it is used up."""
+        """Whether the time is used up."""
         return self._clock() >= self._until
 
 
 class Document:
-    """The lines of one source.
+    """The lines of one Markdown source.
 
     It is told its source (`put`) and its width (`fit`), and works in `advance` and `settle` as long as a budget allows.
     Until then heights are estimates, and lines that are not made yet are empty.
@@ -67,7 +67,7 @@ class Document:
     # What it is told.
 
     def put(self, source: str, *, final: bool) -> None:
-        """Take the source as it is now; only what was added is read if it begins with what was there before."""
+        """Set the source. Only the new text is read if the old source is a prefix."""
         if "\r" in source:
             source = source.replace("\r\n", "\n").replace("\r", "\n")
         if source == self._source and final == self._final:
@@ -80,7 +80,7 @@ class Document:
             self._begin()
 
     def fit(self, width: int, inks: Inks) -> None:
-        """Take a width and styles. Nothing is drawn yet; heights become estimates where the width is another."""
+        """Set width and styles without drawing; a new width turns heights into estimates."""
         if width == self._width and inks is self._inks:
             return
         if width != self._width:
@@ -94,27 +94,27 @@ class Document:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to cut, and the open end is drawn."""
+        """Whether everything is cut and the open end is drawn."""
         return self._tail_drawn and not self._is_outdated()
 
     def _is_outdated(self) -> bool:
         return self._as_text and not self._plain and loaded()
 
     def advance(self, budget: Budget) -> None:
-        """Cut what can be cut, and draw the open end."""
+        """Cut as much as the budget allows, and draw the open end."""
         if self._is_outdated():
             self._begin()
         if self._tail_drawn:
             return
-        found: list[Piece] = []
-        while self._cutter.step(self._source, final=self._final, found=found):
-            for piece in found:
+        new_pieces: list[Piece] = []
+        while self._cutter.step(self._source, final=self._final, found=new_pieces):
+            for piece in new_pieces:
                 self._pieces.append(piece)
                 self._lines.append(None)
                 self._heights.append(piece.estimate(self._width))
-            if found:
-                self._dirty = min(self._dirty, self._heights.start(len(self._pieces) - len(found)))
-            found.clear()
+            if new_pieces:
+                self._dirty = min(self._dirty, self._heights.start(len(self._pieces) - len(new_pieces)))
+            new_pieces.clear()
             if budget.spent:
                 self._rest = estimate(self._source[self._cutter.position :], self._width)
                 self._tail, self._tail_piece = [], None
@@ -143,7 +143,7 @@ class Document:
         return page.lines
 
     def settle(self, line: int, above: int, below: int, budget: Budget) -> int:
-        """Draw so much around a line, so that its neighbours' heights are right.
+        """Draw the pieces around a line, to make the heights nearby exact.
 
         Returns:
             Where that line is now: it stays the same line of the same piece, if there still is one.
@@ -179,11 +179,11 @@ class Document:
 
     @property
     def height(self) -> int:
-        """How many lines there are, as far as is known."""
+        """The number of lines, as far as known."""
         return self._heights.total + (len(self._tail) + self._rest)
 
     def line(self, number: int) -> Line:
-        """One line. Draws the piece it is in, if `settle` has not; then heights may change."""
+        """Return a line. Draws its piece if necessary, and heights may change then."""
         total = self._heights.total
         if number >= total:
             place = number - total
@@ -197,7 +197,7 @@ class Document:
 
     @property
     def source(self) -> str:
-        """What it was told, with newlines as line ends."""
+        """The source, with newlines as line ends."""
         return self._source
 
     @property
@@ -207,11 +207,11 @@ class Document:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is drawn as it is written."""
+        """Whether the source is drawn as plain text."""
         return self._as_text
 
     def lines_at(self, line: int) -> tuple[int, int, list[Line]]:
-        """The piece at a line: its number, the line in it, and its lines."""
+        """Return the piece at a line: number, line inside the piece, and all lines of the piece."""
         total = self._heights.total
         if line >= total:
             return len(self._pieces), line - total, self._tail
@@ -220,27 +220,27 @@ class Document:
         return number, inside, self._lines[number] or []
 
     def piece_of(self, offset: int) -> int:
-        """The number of the piece that a character of the source is in, or that is next before it."""
+        """Return the number of the piece with a character of the source, or of the piece before."""
         number = bisect_right(self._pieces, offset, key=lambda piece: piece.begin)
         if number == len(self._pieces) and self._tail_piece is not None and self._tail_piece.begin <= offset:
             return number
         return max(0, number - 1)
 
     def piece_lines(self, number: int) -> tuple[int, list[Line]]:
-        """A piece's first line, and its lines."""
+        """Return a piece's first line, and all lines of the piece."""
         if number >= len(self._pieces):
             return self._heights.total, self._tail
         self._make(number)
         return self._heights.start(number), self._lines[number] or []
 
     def trace(self, number: int) -> Trace:
-        """Where the characters of a piece come from. Draws it once more, and keeps some of what it learnt."""
+        """Return the origins of a piece's characters. Draws the piece again; recent results are kept."""
         piece = self._pieces[number] if number < len(self._pieces) else self._tail_piece
         if piece is None:
             return Trace(Piece(kind="text", source="", start=len(self._source)))
-        known = self._traces.get(number)
-        if known is not None and known[0] is piece and known[1] == self._width:
-            return known[2]
+        cached = self._traces.get(number)
+        if cached is not None and cached[0] is piece and cached[1] == self._width:
+            return cached[2]
         if len(self._traces) >= TRACES:
             self._traces.clear()
         trace = Trace(piece)
@@ -249,7 +249,7 @@ class Document:
         return trace
 
     def take_dirty(self) -> int:
-        """From which line on it looks different since this was last asked; its height if it does not."""
+        """Return the first line changed since the last call; the height if no line changed."""
         dirty = min(self._dirty, self.height)
         self._dirty = 1 << 60
         return dirty

@@ -1,4 +1,4 @@
-"""Heights of many things that stand below each other: which one is at a line, and where one begins, without adding up all."""
+"""Heights of stacked items: finds the item at a line, and the first line of an item, in logarithmic time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Heights:
         return self._total
 
     def replace(self, heights: Iterable[int]) -> None:
-        """Take other heights altogether."""
+        """Replace all heights."""
         self._heights = list(heights)
         self._total = sum(self._heights)
         self._tree = [0, *self._heights]
@@ -36,7 +36,7 @@ class Heights:
                 self._tree[parent] += self._tree[place]
 
     def append(self, height: int) -> None:
-        """Add one at the end."""
+        """Append a height."""
         place = len(self._tree)
         covered = height
         step = 1
@@ -48,7 +48,7 @@ class Heights:
         self._total += height
 
     def put(self, number: int, height: int) -> None:
-        """Correct one."""
+        """Correct a height."""
         difference = height - self._heights[number]
         if not difference:
             return
@@ -60,7 +60,7 @@ class Heights:
             place += place & -place
 
     def start(self, number: int) -> int:
-        """The first line of one."""
+        """Return the first line of an item."""
         line = 0
         while number > 0:
             line += self._tree[number]
@@ -68,7 +68,7 @@ class Heights:
         return line
 
     def find(self, line: int) -> tuple[int, int]:
-        """Which one is at a line, and the line in it. Beyond the end: the last one, and as many lines beyond its start."""
+        """Return the item at a line, and the line inside the item. Beyond the end, count from the last item."""
         number = 0
         step = 1 << len(self._heights).bit_length()
         rest = max(0, line)

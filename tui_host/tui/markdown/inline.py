@@ -1,4 +1,4 @@
-"""What stands in a line: text, code, emphasis, links and images, as segments."""
+"""Inline tokens as segments: text, code, emphasis, links and images."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.markdown_styles import EMPHASIS, STRONG, STRUCK, UNDERLINED, Inks
-from tui_host.tui.markdown.origins import Range
-from tui_host.tui.markdown.source_walk import Walk
+from tui_host.tui.markdown.origins import Range, Walk
 from tui_host.tui.markdown.wrap import joint
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ _BREAK = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Words:
-    """A text as segments, newlines in it for hard breaks.
+    """A text as segments; newlines are hard breaks.
 
     Attributes:
         segments: What is drawn.
@@ -49,7 +48,7 @@ def words_of(inline: Token, inks: Inks, style: Style | None = None, walk: Walk |
 
 
 class _Speaker:
-    """Turns tokens into segments, one after the other."""
+    """Turns tokens into segments."""
 
     def __init__(self, inks: Inks, style: Style, walk: Walk | None) -> None:
         self.found: list[Segment] = []
@@ -59,7 +58,7 @@ class _Speaker:
         self._walk = walk
 
     def say(self, token: Token, following: str) -> None:
-        """One token; `following` is what the next one says."""
+        """Add a token; `following` is the text of the next token."""
         kind = token.type
         if kind == "softbreak":
             before = self.found[-1].text if self.found else ""
@@ -93,19 +92,19 @@ class _Speaker:
             self._walk.line_break(said)
 
     def _breaking_text(self, token: Token) -> None:
-        """A text in which `<br>` stands for the end of a line; all other HTML is text."""
+        """Add a text with `<br>` as line ends; all other HTML stays text."""
         for part in _BREAK.split(token.content):
-            said = "\n" if _BREAK.fullmatch(part) else part
-            if said:
-                self.found.append(Segment(said, self._stack[-1]))
+            shown = "\n" if _BREAK.fullmatch(part) else part
+            if shown:
+                self.found.append(Segment(shown, self._stack[-1]))
                 if self._walk is not None:
-                    self._walk.text(said, part if token.type != "text_special" else token.markup)
+                    self._walk.text(shown, part if token.type != "text_special" else token.markup)
 
     def _image(self, token: Token) -> None:
-        said, address = f"[image: {token.content}]", f" ({_address(token, 'src')})"
-        self.found += [Segment(said, self._stack[-1]), Segment(address, self._inks["address"])]
+        label, address = f"[image: {token.content}]", f" ({_address(token, 'src')})"
+        self.found += [Segment(label, self._stack[-1]), Segment(address, self._inks["address"])]
         if self._walk is not None:
-            self._walk.image(said + address)
+            self._walk.image(label + address)
 
     def _open(self, token: Token) -> None:
         self._stack.append(self._stack[-1] + _OPEN[token.type])
@@ -120,11 +119,11 @@ class _Speaker:
         token, start = self._links.pop()
         address = _address(token, "href")
         is_auto = token.markup == "autolink"
-        said = "" if is_auto or _says(self.found[start:], address) else f" ({address})"
-        if said:
-            self.found.append(Segment(said, self._inks["address"]))
+        shown = "" if is_auto or address.startswith("#") or _says(self.found[start:], address) else f" ({address})"
+        if shown:
+            self.found.append(Segment(shown, self._inks["address"]))
         if self._walk is not None:
-            self._walk.link_closed(said, is_auto=is_auto)
+            self._walk.link_closed(shown, is_auto=is_auto)
 
 
 def _address(token: Token, name: str) -> str:
@@ -135,6 +134,5 @@ def _address(token: Token, name: str) -> str:
 
 
 def _says(segments: Sequence[Segment], address: str) -> bool:
-    """Whether a link's text is its address."""
     text = "".join(segment.text for segment in segments)
     return text in {address, address.removeprefix("mailto:"), address.removesuffix("/"), unquote(address)}

@@ -1,4 +1,4 @@
-"""Lines in the making: a width, a stack of what stands before each line, and where each line begins in its block's text."""
+"""Lines being made: a width, a stack of prefixes, and each line's place in its block's text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line.
+    """One drawn line.
 
     Attributes:
         strip: What is drawn.
@@ -81,7 +81,7 @@ class Page:
 
     @property
     def room(self) -> int:
-        """Cells that a text has beside the prefixes, at least one."""
+        """Cells for text beside the prefixes, at least one."""
         return max(1, self.width - self._indent)
 
     @property
@@ -90,7 +90,7 @@ class Page:
 
     @contextmanager
     def inside(self, first: Segment, rest: Segment) -> Generator[None]:
-        """Put `first` before the next line, and `rest`, as wide, before the lines after it."""
+        """Put `first` before the next line, and `rest`, of equal width, before the following lines."""
         before, begun = self._rest, self._first
         self._first = [*(before if begun is None else begun), first]
         self._rest = [*before, rest]
@@ -108,17 +108,17 @@ class Page:
         return prefix
 
     def blank(self) -> None:
-        """An empty line, with its prefixes."""
+        """Add an empty line with prefixes."""
         self.lines.append(Line(Strip(self._prefix())))
 
     def raw(self, segments: Sequence[Segment], runs: Sequence[Run] = (), *, is_label: bool = False) -> None:
-        """A line that fits already; `runs` say what text of its own it has, counted from behind the prefixes."""
+        """Add a finished line; `runs` locate the block's own text, counted from behind the prefixes."""
         indent = self._indent if runs else 0
         moved = tuple(run._replace(x=run.x + indent) for run in runs)
         self.lines.append(Line(Strip([*self._prefix(), *segments]), moved, is_label))
 
     def take(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> list[Row]:
-        """Count a text among those of the piece; its rows, made visible, are still to be drawn."""
+        """Count a text among the texts of the piece, and return visible rows to draw."""
         if self.trace is not None:
             self.trace.note("".join(segment.text for segment in segments).split("\n"), origin, by_line=by_line)
         rows: list[Row] = []
@@ -129,13 +129,13 @@ class Page:
         return rows
 
     def text(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> None:
-        """A text that is wrapped at words; newlines in it begin new lines, each a text of its own if it is told `by_line`."""
+        """Add a text wrapped at words. Newlines begin new lines, separate texts with `by_line`."""
         for row in self.take(segments, origin, by_line=by_line):
             for start, end in fill(row.plain, self.room):
                 self._add(cut(row.segments, start, end), row.place + start, end - start)
 
     def code(self, segments: Sequence[Segment], filling: Style, origin: Sequence[Range] = ()) -> None:
-        """A text that keeps its spaces and is cut where the line ends, filled to the right in one style."""
+        """Add a text that keeps spaces, cut at the width and filled to the right."""
         room = self.room
         for row in self.take(segments, origin, by_line=True):
             for start, end in fold(row.plain, room):

@@ -13,10 +13,9 @@ from tui_host.tui.markdown.code_blocks import draw_code
 from tui_host.tui.markdown.inline import Words, words_of
 from tui_host.tui.markdown.line_page import Page
 from tui_host.tui.markdown.markdown_styles import UNDERLINED
-from tui_host.tui.markdown.origins import Range, Wrap
+from tui_host.tui.markdown.origins import Range, Walk, Wrap
 from tui_host.tui.markdown.parser import parse
 from tui_host.tui.markdown.source_pieces import Piece
-from tui_host.tui.markdown.source_walk import Walk
 from tui_host.tui.markdown.tables import Need, draw_table, read_table
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ TASKS = ("[ ] ", "[x] ", "[X] ")
 
 
 def draw_piece(page: Page, piece: Piece, references: MutableMapping[str, object] | None = None) -> None:
-    """Draw one piece. All but `text` needs the parser loaded."""
+    """Draw a piece. Kinds except `text` need the parser."""
     if piece.gap:
         page.blank()
     match piece.kind:
@@ -54,7 +53,7 @@ def draw_piece(page: Page, piece: Piece, references: MutableMapping[str, object]
 
 
 def top_blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """Each block of a list of tokens with all that is in it."""
+    """Yield each top-level block with all tokens inside."""
     start = depth = 0
     for number, token in enumerate(tokens):
         if depth == 0:
@@ -143,7 +142,7 @@ def _draw_list(page: Page, block: Sequence[Token], ordinal: int | None) -> None:
 
 
 def _take_task(item: Sequence[Token]) -> bool | None:
-    """Whether an item is a task that is done; its box is taken from the text. None for an item that is no task."""
+    """Return whether a list item is a done task, and remove the box from its text; None for other items."""
     if len(item) < 4 or item[1].type != "paragraph_open" or not item[2].content.startswith(TASKS):
         return None
     first = (item[2].children or [])[0]
@@ -155,7 +154,7 @@ def _take_task(item: Sequence[Token]) -> bool | None:
 
 
 def is_tight(block: Sequence[Token]) -> bool:
-    """Whether a list's items stand without empty lines between them."""
+    """Whether a list's items have no empty lines between them."""
     level = block[0].level + 2
     return all(token.hidden for token in block if token.type == "paragraph_open" and token.level == level)
 
@@ -168,7 +167,6 @@ def _code_origin(page: Page, code: str, first: int) -> Sequence[Range]:
 
 
 def _wrap_code(page: Page, head: Token) -> None:
-    """A fence, or lines that are code by their indentation."""
     trace = page.trace
     if trace is None or head.type != "fence":
         return

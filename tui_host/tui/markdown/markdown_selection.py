@@ -1,26 +1,27 @@
-"""What is selected of a document, in characters of its source: so it stays on its text while more comes and lines wrap anew."""
+"""Selections in a document, as characters of the source: stable while the source grows and lines wrap anew."""
 
 from __future__ import annotations
 
-from rich.cells import cell_len, split_graphemes
+from rich.cells import cell_len
 
 from tui_host.tui.markdown.document import Document
 from tui_host.tui.markdown.line_page import Run
 from tui_host.tui.markdown.origins import Range, Trace, Wrap
+from tui_host.tui.markdown.wrap import character_at
 
 
 def range_at(document: Document, line: int, cell: int) -> Range:
-    """The source of the character at a cell; an empty range before a line's text, behind it, and on a line without text."""
+    """Return the source range of the character at a cell; empty before and behind a line's text."""
     number, inside, lines = document.lines_at(line)
     trace = document.trace(number)
     if inside >= len(lines):
         return document.length, document.length
     runs = lines[inside].runs
     if not runs:
-        above = next((each.runs[-1] for each in reversed(lines[:inside]) if each.runs), None)
+        above = next((candidate.runs[-1] for candidate in reversed(lines[:inside]) if candidate.runs), None)
         place = trace.ranges[above.place + above.length - 1][1] if above and above.length else trace.piece.start
         return place, place
-    run = next((each for each in reversed(runs) if each.x <= cell), runs[0])
+    run = next((candidate for candidate in reversed(runs) if candidate.x <= cell), runs[0])
     if not run.length:
         start = trace.ranges[run.place][0]
         return start, start
@@ -35,13 +36,9 @@ def range_at(document: Document, line: int, cell: int) -> Range:
 
 
 def _place_at(trace: Trace, run: Run, cell: int) -> Range | None:
-    """The places of what is drawn at a cell; None behind the run."""
-    x = run.x
-    for first, last, cells in split_graphemes(_text(trace, run))[0]:
-        if cell < x + cells:
-            return run.place + first, run.place + last
-        x += cells
-    return None
+    """Return the places of the character at a cell; None behind the run."""
+    span = character_at(_text(trace, run), cell - run.x)
+    return None if span is None else (run.place + span[0], run.place + span[1])
 
 
 def _text(trace: Trace, run: Run) -> str:
@@ -49,13 +46,13 @@ def _text(trace: Trace, run: Run) -> str:
 
 
 def cells_in(document: Document, line: int, selected: Range) -> tuple[int, int] | None:
-    """Which cells of a line are selected."""
+    """Return the selected cells of a line."""
     number, inside, lines = document.lines_at(line)
     if inside >= len(lines) or not lines[inside].runs:
         return None
     trace = document.trace(number)
     first, last = selected
-    found: list[int] = []
+    cells: list[int] = []
     for run in lines[inside].runs:
         places = [
             place
@@ -64,8 +61,8 @@ def cells_in(document: Document, line: int, selected: Range) -> tuple[int, int] 
         ]
         if places:
             text = _text(trace, run)
-            found += [run.x + cell_len(text[: places[0]]), run.x + cell_len(text[: places[-1] + 1])]
-    return (found[0], found[-1]) if found else None
+            cells += [run.x + cell_len(text[: places[0]]), run.x + cell_len(text[: places[-1] + 1])]
+    return (cells[0], cells[-1]) if cells else None
 
 
 def point_of(document: Document, offset: int) -> tuple[int, int]:
@@ -74,29 +71,29 @@ def point_of(document: Document, offset: int) -> tuple[int, int]:
     trace = document.trace(number)
     place = trace.place_of(offset)
     start, lines = document.piece_lines(number)
-    found = (start, 0)
+    point = (start, 0)
     for inside, line in enumerate(lines):
         for run in line.runs:
             if run.place <= place:
                 at = min(place - run.place, run.length)
-                found = (start + inside, run.x + cell_len(_text(trace, run)[:at]))
-    return found
+                point = (start + inside, run.x + cell_len(_text(trace, run)[:at]))
+    return point
 
 
 def word_at(document: Document, line: int, cell: int) -> Range | None:
-    """The word at a cell, or the one character that is none."""
+    """Return the word at a cell, or a single non-word character."""
     return _around(document, line, cell, whole=False)
 
 
 def text_at(document: Document, line: int, cell: int) -> Range | None:
-    """The paragraph, cell or line of code at a cell, with the marks that its first line begins with."""
+    """Return the paragraph, table cell or code line at a cell, with markers at the beginning of the first line."""
     return _around(document, line, cell, whole=True)
 
 
 def _around(document: Document, line: int, cell: int, *, whole: bool) -> Range | None:
     number, inside, lines = document.lines_at(line)
     runs = lines[inside].runs if inside < len(lines) else ()
-    run = next((each for each in reversed(runs) if each.x <= cell), None)
+    run = next((candidate for candidate in reversed(runs) if candidate.x <= cell), None)
     if run is None or not run.length:
         return None
     trace = document.trace(number)
@@ -111,7 +108,7 @@ def _around(document: Document, line: int, cell: int, *, whole: bool) -> Range |
 
 
 def copied(document: Document, selected: Range) -> str:
-    """The source of what is selected; markup that it cuts through is opened and closed. It ends with no line end."""
+    """Return the source of the selection, with cut markup opened and closed. Never ends with a line end."""
     source = document.source
     first, last = max(0, selected[0]), min(selected[1], len(source))
     if not document.is_text:
@@ -124,7 +121,7 @@ def copied(document: Document, selected: Range) -> str:
     ends = document.trace(document.piece_of(last - 1))
     last = max((end for start, end in ends.ranges if first <= start < last), default=last)  # no marks of what follows
     around, inside = begins.wraps_at(first), ends.wraps_at(last - 1)
-    code = next((wrap for wrap in around if wrap.is_code and wrap.outer in {each.outer for each in inside}), None)
+    code = next((wrap for wrap in around if wrap.is_code and wrap.outer in {inner.outer for inner in inside}), None)
     if code is not None:
         return _own_lines(source, begins, first, last) if begins is ends else source[first:last]
     if begins is not ends or begins.text_at(begins.place_of(first)) != ends.text_at(ends.place_of(last - 1)):
@@ -161,13 +158,13 @@ def _balanced(source: str, selected: Range, around: list[Wrap], inside: list[Wra
 
 
 def _begin_of_line(source: str, trace: Trace, first: int) -> int:
-    """Before the marks that a line begins with, where nothing of it is drawn before this character."""
+    """Return the beginning of the line if only markers stand before `first`, else `first`."""
     begin = source.rfind("\n", 0, first) + 1
     return first if any(begin <= start < first for start, _ in trace.ranges) else begin
 
 
 def _own_lines(source: str, trace: Trace, first: int, last: int) -> str:
-    """Lines of code without what stands before them in a list or a quote."""
+    """Return code lines without the indentation of a list or quote around them."""
     starts = sorted({start for start, end in trace.ranges if first <= start < last and end > start})
     kept: list[str] = []
     place = first

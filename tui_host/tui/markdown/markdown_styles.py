@@ -1,4 +1,4 @@
-"""The styles that text is drawn with, by what it is; their colours come from the theme through component classes."""
+"""Text styles by name. Colours come from the theme through component classes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rich.style import Style
+from textual.widget import Widget
 
 from tui_host.tui.glyphs import UNICODE, Glyphs
 
@@ -56,3 +57,26 @@ STRONG = Style(bold=True)
 EMPHASIS = Style(italic=True)
 STRUCK = Style(strike=True)
 UNDERLINED = Style(underline=True)
+
+
+def inks_of(widget: Widget, glyphs: Glyphs, known: Inks | None = None) -> Inks:
+    """Return the inks of a widget with `CSS` in its style sheet; `known` itself if nothing changed."""
+    styles = {name: _ink(widget, name) for name in NAMES}
+    if known is not None and known.styles == styles and known.glyphs == glyphs:
+        return known
+    return Inks(styles, glyphs)
+
+
+def _ink(widget: Widget, name: str) -> Style:
+    """Return a component's whole style, since partial styles lack automatic colours; with a background only if filled."""
+    style = widget.get_component_rich_style(f"ink--{name}")
+    return Style(
+        color=style.color,
+        bgcolor=style.bgcolor if name in FILLED else None,
+        bold=style.bold,
+        dim=style.dim,
+        italic=style.italic,
+        underline=style.underline,
+        strike=style.strike,
+        reverse=style.reverse,
+    )

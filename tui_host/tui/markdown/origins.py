@@ -1,4 +1,4 @@
-"""Where drawn characters come from: which character of the source each of them stands for.
+"""The origin of each drawn character in the source.
 
 Nothing of it is made while a piece is drawn. A piece whose text is selected is drawn once more, with a `Trace`.
 """
@@ -45,7 +45,7 @@ class Wrap:
 
 @dataclass(slots=True)
 class Trace:
-    """A piece as drawn text, with the range of the source that each character stands for.
+    """A piece as drawn text, with the source range of each character.
 
     Attributes:
         piece: Whose.
@@ -76,7 +76,7 @@ class Trace:
     # What drawing tells.
 
     def note(self, rows: Sequence[str], origin: Sequence[Range], *, by_line: bool) -> None:
-        """A text in its rows, as it came; without an origin it stands for nothing but what is before it.
+        """Record a drawn text by rows. Without an origin its characters map to the end of the text before.
 
         Each row is a text of its own if it is told `by_line`, as code is.
         """
@@ -100,53 +100,53 @@ class Trace:
         return end, end
 
     def place_in(self, line: int, column: int) -> int:
-        """A character of the piece's source in the whole one."""
+        """Return the place of a line and column of the piece in the whole source."""
         return self._starts[min(line, len(self._starts) - 1)] + column
 
     def end_of(self, line: int) -> int:
-        """Where a line of the piece's source ends in the whole one."""
+        """Return the end of a line of the piece in the whole source."""
         line = max(0, min(line, len(self._starts) - 1))
         return self._starts[line] + len(self._lines[line])
 
     def offsets(self, inline: Token) -> list[int]:
-        """For each character of an inline token's content, and its end, where it stands in the whole source."""
-        found: list[int] = []
+        """Return the places of an inline token's characters and end in the whole source."""
+        places: list[int] = []
         first = (inline.map or [0, 0])[0]
         for number, text in enumerate(inline.content.split("\n"), first):
             line = self._lines[min(number, len(self._lines) - 1)]
-            found.extend(self.place_in(number, max(0, line.rfind(text)) + at) for at in range(len(text) + 1))
-        return found
+            places.extend(self.place_in(number, max(0, line.rfind(text)) + at) for at in range(len(text) + 1))
+        return places
 
     def cell_offsets(self, inline: Token) -> list[int]:
-        """The same for the cells of a table, which come in order; a bar in one stands behind a backslash."""
+        """Return the same for table cells, in order; a bar inside a cell has a backslash before it."""
         number = min((inline.map or [0, 0])[0], len(self._lines) - 1)
         line, begin = self._lines[number], self._cells.get(number, 0)
         written = inline.content if line.find(inline.content, begin) >= 0 else inline.content.replace("|", "\\|")
         at = max(begin, line.find(written, begin))
-        found: list[int] = []
+        places: list[int] = []
         for character in inline.content:
             if written is not inline.content and character == "|":
                 at += 1
-            found.append(self.place_in(number, at))
+            places.append(self.place_in(number, at))
             at += 1
-        found.append(self.place_in(number, at))
+        places.append(self.place_in(number, at))
         self._cells[number] = at
-        return found
+        return places
 
     def code_origin(self, code: str, first: int) -> list[Range]:
-        """Ranges for the characters of code whose tabs are expanded; it stands from line `first` of the piece on."""
-        found: list[Range] = []
+        """Return ranges for the characters of code with expanded tabs, from line `first` of the piece on."""
+        ranges: list[Range] = []
         for number, text in enumerate(code.split("\n"), first):
             line = self._lines[min(number, len(self._lines) - 1)]
             start = self.place_in(number, max(0, len(line) - len(text)))
-            found.extend(_expanded(text, start))
-            found.append((start + len(text), start + len(text) + 1))
-        return found
+            ranges.extend(_expanded(text, start))
+            ranges.append((start + len(text), start + len(text) + 1))
+        return ranges
 
     # What selecting asks.
 
     def word_at(self, place: int) -> Range:
-        """The places of the word, or of the one character that is none."""
+        """Return the word at a place, or a single non-word character."""
         first = self.texts[max(0, bisect_right(self.texts, place) - 1)]
         following = bisect_right(self.texts, place)
         end = self.texts[following] if following < len(self.texts) else len(self.text)
@@ -163,7 +163,7 @@ class Trace:
         return (self.texts[number - 1] if number else 0), max(0, end - 1)
 
     def place_of(self, offset: int) -> int:
-        """The first place that stands for a character of the source, or for one after it."""
+        """Return the first place with a character at or after `offset`."""
         return next((place for place, (_, end) in enumerate(self.ranges) if end > offset), max(0, len(self.text) - 1))
 
     def is_in_table(self, offset: int) -> bool:
@@ -178,7 +178,7 @@ class Trace:
 
 
 def shown_characters(row: str) -> Iterable[tuple[str, int]]:
-    """Each character that is drawn for a text in a line, with the number of the one that it stands for."""
+    """Yield each drawn character of a row with the number of its source character."""
     shown = visible(row, newlines=False)
     if len(shown) == len(row):
         yield from ((character, at) for at, character in enumerate(shown))
@@ -193,9 +193,126 @@ def shown_characters(row: str) -> Iterable[tuple[str, int]]:
 
 
 def _expanded(text: str, start: int) -> Iterable[Range]:
-    """The ranges of a line's characters when its tabs are spaces."""
     column = 0
     for at, character in enumerate(text, start):
         cells = 4 - column % 4 if character == "\t" else 1
         yield from [(at, at + 1)] * cells
         column += cells
+
+
+class Walk:
+    """Walks through an inline token's content, and records the source of each drawn text."""
+
+    def __init__(self, content: str, offsets: Sequence[int], trace: Trace) -> None:
+        self.origin: list[Range] = []
+        self._content = content
+        self._offsets = offsets
+        self._trace = trace
+        self._at = 0
+        self._open: list[Range] = []
+
+    def _put(self, said: str, start: int, end: int) -> None:
+        """Map a drawn text to a part of the content: by character if the lengths match, else as a whole."""
+        offsets = self._offsets
+        if end - start == len(said):
+            self.origin.extend((offsets[at], offsets[at] + 1) for at in range(start, end))
+        else:
+            self.origin.extend([(offsets[start], max(offsets[start], offsets[end - 1] + 1 if end else 0))] * len(said))
+        self._at = end
+
+    def _find(self, text: str) -> int:
+        place = self._content.find(text, self._at)
+        return self._at if place < 0 else place
+
+    def text(self, said: str, written: str = "") -> None:
+        """Record a text; `written` is its spelling in the source, if different."""
+        written = written or said
+        start = self._find(written)
+        self._put(said, start, min(len(self._content), start + len(written)))
+
+    def line_break(self, said: str) -> None:
+        """The end of a line."""
+        start = self._find("\n")
+        end = min(len(self._content), start + 1)
+        self._put(said, start, end)
+
+    def code(self, said: str, markup: str) -> None:
+        """Code between backticks."""
+        outer = self._find(markup)
+        inside = self._content.replace("\n", " ").find(said, outer + len(markup))
+        inside = outer if inside < 0 else inside
+        self._put(said, inside, min(len(self._content), inside + len(said)))
+        end = self._find(markup) + len(markup)
+        self._wrap(outer, inside, self._at, end, is_code=True)
+        self._at = min(end, len(self._content))
+
+    def opened(self, markup: str) -> None:
+        """An opening mark."""
+        outer = self._find(markup)
+        self._at = outer + len(markup)
+        self._open.append((outer, self._at))
+
+    def closed(self, markup: str) -> None:
+        """A closing mark."""
+        inner = self._find(markup)
+        self._at = inner + len(markup)
+        self._close(inner)
+
+    def link_closed(self, said: str, *, is_auto: bool) -> None:
+        """Record a link's end; `said` is the address, if drawn."""
+        inner = self._find(">" if is_auto else "]")
+        self._at = inner + 1 if is_auto else _after_label(self._content, inner)
+        if said:
+            self._put(said, inner, self._at)
+        self._close(inner)
+
+    def image(self, said: str) -> None:
+        """An image stands as a whole."""
+        start = self._find("![")
+        label = self._content.find("](", start)
+        end = _after_label(self._content, label if label >= 0 else start)
+        self.origin.extend([(self._offsets[start], self._offsets[min(end, len(self._content))])] * len(said))
+        self._at = end
+
+    def _close(self, inner: int) -> None:
+        outer, begin = self._open.pop() if self._open else (inner, inner)
+        self._wrap(outer, begin, inner, self._at)
+
+    def _wrap(self, outer: int, begin: int, inner: int, end: int, *, is_code: bool = False) -> None:
+        content, offsets = self._content, self._offsets
+        end = min(end, len(content))
+        self._trace.wraps.append(
+            Wrap(
+                outer=offsets[outer],
+                inner=(offsets[begin], offsets[inner]),
+                end=offsets[end],
+                opening=content[outer:begin],
+                closing=content[inner:end],
+                is_code=is_code,
+            )
+        )
+
+
+def _after_label(content: str, at: int) -> int:
+    """Return the end of the address behind a link's label; `at` is the closing bracket of the label."""
+    at += 1
+    mark = content[at : at + 1]
+    if mark == "[":
+        return (content.find("]", at) + 1) or at
+    if mark != "(":
+        return min(at, len(content))
+    depth, place, quote = 0, at, ""
+    while place < len(content):
+        character = content[place]
+        if character == "\\":
+            place += 1
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'" and content[place - 1].isspace():
+            quote = character
+        elif character in "()":
+            depth += 1 if character == "(" else -1
+            if not depth:
+                return place + 1
+        place += 1
+    return at

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 DEPTH = 40
 """Nesting that is read; what lies deeper stays as it is written."""
-_MATH = re.compile(
-    r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?=[^\s$])[^$\n]*?[^\s$\\]\$(?![\d$])",
-    re.DOTALL,
-)
+_MATH = re.compile(r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?=[^\s$])[^$\n]*?[^\s$\\]\$(?![\d$])", re.DOTALL)
 """Mathematics, which stays as it is written; a price is none. Source: Pandoc, tex_math_dollars."""
 
 
@@ -43,7 +40,7 @@ def _with_tables() -> MarkdownIt:
     from markdown_it.rules_block import reference
 
     def definition(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-        """A footnote is no definition of a link: its text would vanish."""
+        """Read a link definition, but no footnote: its text would vanish."""
         start = state.bMarks[first] + state.tShift[first]
         return not state.src.startswith("[^", start) and reference(state, first, last, silent)
 
@@ -65,7 +62,7 @@ def _math(state: StateInline, silent: bool) -> bool:
 
 
 def load() -> None:
-    """Import the parser. Call it in a thread."""
+    """Import the parser. Call from a thread."""
     _blocks_alone().parse("a")
     _whole().parse("# a\n\n*b* `c`\n")
 
@@ -76,7 +73,7 @@ def loaded() -> bool:
 
 
 def parse(source: str, references: MutableMapping[str, object] | None = None) -> Sequence[Token]:
-    """All tokens of a source, inline ones too, with what `parse_blocks` found as definitions of links."""
+    """Return all tokens of a source, given the link definitions found by `parse_blocks`."""
     return _whole().parse(source, {} if references is None else references)
 
 

@@ -1,4 +1,4 @@
-"""The pieces that a source is cut into, each drawn by itself and never again at the same width."""
+"""Pieces of a source, each drawn once per width."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A block of Markdown, or a part of one that can grow without end.
+    """A block of Markdown, or a part of a long block.
 
     Attributes:
         kind: `markdown` is drawn as it reads; `fence` are lines of code, `table` the head and some rows, `text` no Markdown.
@@ -36,18 +36,18 @@ class Piece:
 
     @property
     def begin(self) -> int:
-        """Where what it alone draws begins in the whole source."""
+        """The beginning of the piece's own text in the whole source."""
         if self.kind == "table" and not self.begins:
             return self.start + self.source.find("\n", self.source.find("\n") + 1) + 1
         return self.start
 
     def estimate(self, width: int) -> int:
-        """About how many lines it will take."""
+        """Estimate the number of lines."""
         return int(self.gap) + estimate(self.source, width)
 
 
 def estimate(text: str, width: int) -> int:
-    """About how many lines a text takes at a width, at least one. Counts, wraps nothing."""
+    """Estimate the lines of a text at a width, at least one, without wrapping."""
     if not text:
         return 1
     cells = len(text) if text.isascii() else int(len(text) * 1.5)

@@ -1,4 +1,4 @@
-"""Tables: columns as wide as they need, folded cells where there is no room, record by record where words would break."""
+"""Tables: columns as wide as needed, folded cells, or record by record where words would break."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from rich.style import Style
 from tui_host.tui.markdown.inline import Words, words_of
 from tui_host.tui.markdown.line_page import Page, Run
 from tui_host.tui.markdown.markdown_styles import STRONG, Inks
-from tui_host.tui.markdown.origins import Trace
-from tui_host.tui.markdown.source_walk import Walk
+from tui_host.tui.markdown.origins import Trace, Walk
 from tui_host.tui.markdown.wrap import cut, fill, longest_word
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ LONGEST_WORD = 16
 
 
 class Need(NamedTuple):
-    """What a column asks for, in cells.
+    """The width a column asks for, in cells.
 
     Attributes:
         wanted: So that nothing of it is folded.
@@ -64,7 +63,7 @@ def read_table(tokens: Sequence[Token], inks: Inks, trace: Trace | None = None) 
 
 
 def needs_of(table: Table) -> tuple[Need, ...]:
-    """What each column asks for."""
+    """Return the needs of each column."""
     needs: list[Need] = []
     for column in range(len(table.sides)):
         texts = [_plain(row[column].segments) for row in table.rows if column < len(row)]
@@ -93,7 +92,7 @@ def allot(needs: Sequence[Need], room: int) -> tuple[int, ...] | None:
 
 
 def draw_table(page: Page, table: Table, needs: Sequence[Need], *, head: bool) -> None:
-    """Draw a table or, without its head, more of its rows; `needs` is what its first rows asked for, if known."""
+    """Draw a table, or more rows of a table; `needs` are the widths its first rows asked for."""
     own = needs_of(table)
     if needs:  # columns stay as wide as they began, unless a word would break
         own = [
@@ -144,7 +143,6 @@ def _draw_row(page: Page, table: Table, row: Sequence[Words], widths: Sequence[i
 
 
 def _lines(page: Page, cell: Words, width: int, side: str) -> list[_CellLine]:
-    """A cell's lines, each as wide as its column."""
     lines: list[_CellLine] = []
     for row in page.take(cell.segments, cell.origin):
         for start, end in fill(row.plain, width):
@@ -159,7 +157,7 @@ def _lines(page: Page, cell: Words, width: int, side: str) -> list[_CellLine]:
 
 
 def _draw_records(page: Page, table: Table, *, head: bool) -> None:
-    """A line for each cell, named by its column's head; an empty line between two rows."""
+    """Draw one line per cell, named by the column's head, and an empty line between rows."""
     names = [_plain(cell.segments).replace("\n", " ") for cell in table.rows[0]]
     room = min(max(map(cell_len, names), default=0), page.room // 3)
     for number, row in enumerate(table.rows[1:]):
@@ -172,7 +170,7 @@ def _draw_records(page: Page, table: Table, *, head: bool) -> None:
 
 
 def _draw_named(page: Page, name: str, room: int, cell: Words) -> None:
-    """A cell behind its name; one that is too long for that stands below it."""
+    """Draw a cell behind its name, or below a long name."""
     label = page.inks["dim"] + STRONG
     cells = cell_len(name)
     plain = Style.null()

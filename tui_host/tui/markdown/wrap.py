@@ -30,12 +30,12 @@ _WIDE_START = re.compile(f"[{_WIDE}]")
 
 
 def joint(before: str, after: str) -> str:
-    """What a line break in the source stands for between two texts: a space, or nothing between Chinese or Japanese."""
+    """Return the separator for a soft line break: a space, or nothing between Chinese or Japanese characters."""
     return "" if _WIDE_END.search(before) and _WIDE_START.match(after) else " "
 
 
 def clean(text: str, style: Style) -> Segment:
-    """One segment of foreign text; tabs and newlines in it become pictures."""
+    """Return a visible segment of foreign text; tabs and newlines become symbols."""
     return Segment(visible(text, newlines=False), style)
 
 
@@ -73,12 +73,12 @@ def fill(text: str, width: int) -> list[tuple[int, int]]:
 
 
 def longest_word(text: str) -> int:
-    """Cells of the longest part of a text that `fill` would not break."""
+    """Return the width of the longest part that `fill` would not break."""
     return max(map(cell_len, _ATOM.findall(text)), default=0)
 
 
 def fold(text: str, width: int) -> list[tuple[int, int]]:
-    """Where a text is cut that is to keep its spaces, as code: at the last character that fits."""
+    """Return the ranges of lines that keep spaces, as code, cut at the last fitting character."""
     width = max(1, width)
     if text.isascii():
         return [(place, min(len(text), place + width)) for place in range(0, len(text), width)] or [(0, 0)]
@@ -95,35 +95,44 @@ def fold(text: str, width: int) -> list[tuple[int, int]]:
     return lines
 
 
+def character_at(text: str, cell: int) -> tuple[int, int] | None:
+    """Return the range of the character at a cell of `text`; None behind the text."""
+    for first, last, cells in split_graphemes(text)[0]:
+        cell -= cells
+        if cell < 0:
+            return first, last
+    return None
+
+
 def cut(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
-    """The characters from `start` to `end` of what the segments say together."""
-    found: list[Segment] = []
+    """Return the segments of the characters from `start` to `end`."""
+    pieces: list[Segment] = []
     place = 0
     for segment in segments:
         length = len(segment.text)
         if place + length > start:
             text = segment.text[max(0, start - place) : end - place]
             if text:
-                found.append(segment if len(text) == length else Segment(text, segment.style))
+                pieces.append(segment if len(text) == length else Segment(text, segment.style))
         place += length
         if place >= end:
             break
-    return found
+    return pieces
 
 
 def break_lines(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """Segments with line breaks in them as a list for each line, every text made visible."""
+    """Split segments at line breaks into visible lines."""
     lines: list[list[Segment]] = [[]]
     for text, style, _ in segments:
-        first, *others = text.split("\n")
+        first, *rest = text.split("\n")
         if first:
             lines[-1].append(clean(first, style or Style.null()))
-        lines.extend([clean(other, style or Style.null())] if other else [] for other in others)
+        lines.extend([clean(row, style or Style.null())] if row else [] for row in rest)
     return lines
 
 
 def clip(text: str, cells: int, more: str = "…") -> str:
-    """One line of at most so many cells; `more`, of one cell, stands where it was cut. Made visible."""
+    """Cut visible text to a number of cells; `more`, one cell wide, marks the cut."""
     shown = visible(text[: max(0, cells) * 4 + 32], newlines=False)
     if cell_len(shown) <= cells:
         return shown

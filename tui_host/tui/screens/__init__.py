@@ -1,1 +1,1 @@
-"""The screens: the main one, and those that lie over it."""
+"""The main screen, and the screens over it."""

@@ -1,23 +1,23 @@
-"""Help: what this program is, and every key, those of the place one comes from first."""
+"""Help: what the program is, every key, and the documents that come with the program."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
-from textual.strip import Strip
+from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.settings.paths import documents
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.key_tables import ACTIONS, PLACES, Key
-from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.approval.approval_panel import Approval
 from tui_host.tui.widgets.details.detail_view import PageView
+from tui_host.tui.widgets.document_view import DocumentView
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
-from tui_host.tui.widgets.lines.json_lines import Piece
-from tui_host.tui.widgets.lines.line_pieces import PieceView
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -28,35 +28,33 @@ ABOUT = (
     ),
     "No tool runs before you, or a rule of yours, approved the call. What was approved is what is sent.",
 )
-MARKS = "Marks in the inspector"
 ABOUT_MARKS = (
-    ("> and *", "the selected row, and its relatives: of the same call, or its other half."),
-    ("…", "at a row's end: more of it may still come. Elsewhere: it goes on, where there is no room."),
+    ("> and *", "the selected row, and its related rows: the same call, or the other half of the exchange"),
+    ("…", "at a row's end: more may still come. Elsewhere: cut, because there is no room"),
     (
         "•••",
-        (
-            "at a row's end: a secret was taken out before anything was kept. In a text it stands where the secret"
-            " was, with its name and length."
-        ),
+        "at a row's end: a secret was removed before saving. In a text: here stood a secret, with its name and length",
     ),
-    ("x12", "so many that say the same follow each other, folded into one row."),
+    ("x12", "twelve frames that say the same, folded into one row"),
 )
-"""Marks that stand in rows, and are no words."""
-OTHERS = "Other hosts"
 ABOUT_OTHERS = (
-    (
-        "tui-host tap",
-        "stands between another host and its model (llm) or a server (stdio, http); f5 lists what passes.",
-    ),
-    ("tui-host open FILE", "shows what others captured: HAR, JSON lines, bodies, streams."),
-    ("inferred", "no host told what belongs together here: name, arguments, time and result do."),
-    ("doubtful", "it may be one of several, so it is joined to none of them."),
-    ("its frame is not known", "the model was told a result, and no frame that a tap has seen brought it."),
+    ("tui-host tap", "stands between another host and its model (llm) or a server (stdio, http); f5 lists what passes"),
+    ("tui-host open FILE", "shows what others captured: HAR, JSON lines, bodies, streams"),
+    ("inferred", "linked by name, arguments, time and result: the other host does not record what belongs together"),
+    ("doubtful", "could be one of several calls, so it is linked to none"),
+    ("its frame is not known", "the model was told a result, and no tapped frame brought it"),
 )
-"""Words of sessions that are not of this program's own making."""
-_KEYS = 20
-"""Cells of the column of keys, where there is room for one."""
-_WIDE = 56
+DOCUMENTS = {
+    "usage": "the first minute, keys, approval, inspector; 中文说明也在这里",
+    "configuration": "config.toml: providers, servers, rules, profiles",
+    "taps": "record the traffic of another host",
+    "open": "which files of others can be opened",
+    "protocols": "how the model learns of tools and asks for one",
+    "promises": "what always holds, and the tests for it",
+    "architecture": "how the program is built",
+}
+"""What each document is about, in the order of the help screen."""
+_CHINESE = re.compile(r"^#+ .*[\u4e00-\u9fff]", re.MULTILINE)
 _PLACES: tuple[tuple[type[Widget], str], ...] = (
     (Prompt, "Prompt"),
     (Transcript, "Chat"),
@@ -66,106 +64,73 @@ _PLACES: tuple[tuple[type[Widget], str], ...] = (
 )
 
 
+def shipped_documents() -> list[str]:
+    """The names of the documents that come with the program, the most useful first."""
+    names = sorted(path.stem for path in documents().glob("*.md"))
+    return sorted(names, key=lambda name: [*DOCUMENTS, name].index(name))
+
+
 def everywhere() -> tuple[Key, ...]:
     """The keys of the table of actions."""
     return tuple(
-        Key(names=action.key, shown=action.shown, help=action.help[:1].lower() + action.help[1:])
-        for action in ACTIONS
-        if action.shown
+        Key(action.key, action.shown, action.help[:1].lower() + action.help[1:]) for action in ACTIONS if action.shown
     )
 
 
 def place_of(screen: object, focused: Widget | None) -> str:
-    """The place whose keys work where the focus is, empty if it is none of them."""
+    """The place in `PLACES` whose keys work where the focus is; empty if there is none."""
     if isinstance(screen, PageScreen):
         return screen.PLACE
-    above = (focused, *focused.ancestors) if focused is not None else ()
-    return next((place for widget in above for kind, place in _PLACES if isinstance(widget, kind)), "")
+    widgets = (focused, *focused.ancestors) if focused is not None else ()
+    return next((place for widget in widgets for kind, place in _PLACES if isinstance(widget, kind)), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """Words that are wrapped, behind a column that is not."""
-
-    words: str
-    style: str = ""
-    key: str = ""
-
-
-def paragraphs(here: str) -> list[Paragraph]:
-    """The whole text, the keys of one place first."""
-    found = [Paragraph(words) for words in ABOUT]
+def help_text(here: str) -> str:
+    """The help as Markdown, the keys of one place first."""
     places = {"Everywhere": everywhere(), **PLACES}
+    blocks = [*ABOUT, *_documents_block()]
     for title in ([here] if here else []) + [title for title in places if title != here]:
-        found += [Paragraph(""), Paragraph(f"{title} (where you were)" if title == here else title, style="mark")]
-        found += [Paragraph(key.help, key=key.shown) for key in places[title]]
-    for title, meanings in ((MARKS, ABOUT_MARKS), (OTHERS, ABOUT_OTHERS)):
-        found += [Paragraph(""), Paragraph(title, style="mark")]
-        found += [Paragraph(words, key=word) for word, words in meanings]
-    return found
+        blocks += [f"## {title}{' (where you were)' * (title == here)}"]
+        blocks += [_table("key", "what it does", [(key.shown, key.help) for key in places[title]])]
+    for title, meanings in (("Marks in the inspector", ABOUT_MARKS), ("Other hosts", ABOUT_OTHERS)):
+        blocks += [f"## {title}", _table("what", "meaning", meanings)]
+    return "\n\n".join(blocks) + "\n"
 
 
-def folded(text: Sequence[Paragraph], width: int) -> list[list[Piece]]:
-    """The text as lines of a width; nothing is cut."""
-    lines: list[list[Piece]] = []
-    for paragraph in text:
-        indent = 0
-        if paragraph.key and width >= _WIDE and len(paragraph.key) < _KEYS:
-            indent = _KEYS
-        elif paragraph.key:
-            lines.append([(f"  {paragraph.key}", "what")])
-            indent = 4
-        for number, (start, end) in enumerate(fill(paragraph.words, max(8, width - 2 - indent))):
-            is_beside = number == 0 and indent == _KEYS
-            lead = (f"  {paragraph.key:<{_KEYS}}", "what") if is_beside else (" " * (2 + indent), "")
-            lines.append([lead, (paragraph.words[start:end], paragraph.style)])
-    return lines
+def _documents_block() -> Iterator[str]:
+    names = shipped_documents()
+    if names:
+        yield "## Documents"
+        rows = [(f"{number} {name}", DOCUMENTS.get(name, "")) for number, name in enumerate(names, 1)]
+        yield _table("press", "to read about", rows)
 
 
-def in_marks(words: str, glyphs: Glyphs) -> str:
-    """With the marks that a terminal draws, so that they are those which stand elsewhere."""
+def _table(left: str, right: str, rows: Sequence[tuple[str, str]]) -> str:
+    lines = [f"| {_cell(key)} | {_cell(words)} |" for key, words in rows]
+    return "\n".join([f"| {left} | {right} |", "| --- | --- |", *lines])
+
+
+def _cell(words: str) -> str:
+    return re.sub(r"([\\`*_<>\[\]|])", r"\\\1", words)
+
+
+def in_glyphs(words: str, glyphs: Glyphs) -> str:
+    """Replace Unicode marks by the glyphs of the terminal."""
     return words.replace(UNICODE.more, glyphs.more).replace(UNICODE.hidden, glyphs.hidden)
 
 
-class HelpView(PieceView):
-    """The text, wrapped at the width."""
-
-    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
-        super().__init__(glyphs=glyphs, classes="page-body")
-        self._text: list[Paragraph] = []
-        self._lines: list[list[Piece]] = []
-
-    def say(self, text: list[Paragraph]) -> None:
-        """Show a text."""
-        self._text = text
-        self.width_changed()
-        self.redraw()
-
-    @override
-    def width_changed(self) -> None:
-        if self.view_width <= 0:
-            return  # not laid out yet
-        lines = folded(self._text, max(1, self.view_width - 1))
-        self._lines = [[(in_marks(words, self.glyphs), style) for words, style in pieces] for pieces in lines]
-
-    @override
-    def line_count(self) -> int:
-        return len(self._lines)
-
-    @override
-    def draw(self, number: int) -> Strip:
-        return self.strip_of(self._lines[number])
-
-
 class HelpScreen(PageScreen):
-    """Every key, those of the place where the person was first.
+    """Every key, and the documents by number.
 
     Args:
-        here: That place, by its name in `keys.PLACES`; empty if it is none of them.
+        here: The place where the person was, by its name in `PLACES`; empty if it is none of these.
     """
 
     HEADING = "Help"
     PLACE = "Help"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(str(number), f"read({number})", f"Document {number}", show=False) for number in range(1, 10)
+    ]
 
     def __init__(self, here: str = "") -> None:
         super().__init__()
@@ -173,9 +138,46 @@ class HelpScreen(PageScreen):
 
     @override
     def body(self) -> Sequence[Widget]:
-        return [HelpView(glyphs=self.glyphs)]
+        text = in_glyphs(help_text(self._here), self.glyphs)
+        return [DocumentView(text, glyphs=self.glyphs, classes="page-body")]
+
+    def look(self) -> None:
+        """Draw more of the help."""
+        self.query_one(DocumentView).sync()
+
+    def action_read(self, number: int) -> None:
+        """Open a document by its number."""
+        names = shipped_documents()
+        if number <= len(names):
+            self.app.push_screen(DocumentScreen(names[number - 1]))  # pyright: ignore[reportUnknownMemberType]
+
+
+class DocumentScreen(PageScreen):
+    """One of the documents that come with the program."""
+
+    PLACE = "Document"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("z", "chinese", "中文", show=False)]
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._document_name = name
+        self._text = (documents() / f"{name}.md").read_text(encoding="utf-8")
+
+    @override
+    def body(self) -> Sequence[Widget]:
+        return [DocumentView(in_glyphs(self._text, self.glyphs), glyphs=self.glyphs, classes="page-body")]
 
     def on_mount(self) -> None:
-        """Say it."""
-        view = self.query_one(HelpView)
-        view.say(paragraphs(self._here))
+        """Name the document, and the key to its Chinese part."""
+        chinese = "   z 中文" if _CHINESE.search(self._text) else ""
+        name = self._document_name
+        self.say(f"{name}: {DOCUMENTS.get(name, name)}{chinese}")
+
+    def look(self) -> None:
+        """Draw more of the document."""
+        self.query_one(DocumentView).sync()
+
+    def action_chinese(self) -> None:
+        """Go to the first Chinese heading."""
+        if heading := _CHINESE.search(self._text):
+            self.query_one(DocumentView).show_offset(heading.start())

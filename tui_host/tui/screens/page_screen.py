@@ -1,4 +1,4 @@
-"""What the screens over the main one share: a title, one body, a line of keys, and escape to leave."""
+"""Shared parts of the screens over the main screen: title, body, line of keys, and escape to leave."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FEW = 12
 
 
 class KeyLine(Static):
-    """Keys with a word each, on as many lines as they need; a key never stands apart from its word."""
+    """Keys with a word each, on as many lines as needed; key and word never part."""
 
     DEFAULT_CSS = """
     KeyLine { height: auto; padding: 0 1; background: $panel; color: $text-muted; }
@@ -38,7 +38,7 @@ class KeyLine(Static):
         super().__init__("", markup=False, id=id)
 
     def show(self, keys: Sequence[Key], width: int, most: int) -> None:
-        """Lay the keys out in `width` cells, on at most so many lines; the last keys give way."""
+        """Lay the keys out in `width` cells and at most `most` lines; the last keys give way."""
         lines: list[list[Content]] = [[]]
         used = 0
         for key in keys:
@@ -55,7 +55,7 @@ class KeyLine(Static):
 
 
 class PageScreen(Screen[None]):
-    """A screen that `escape` closes.
+    """A screen closed by `escape`.
 
     Attributes:
         HEADING: What it is.
@@ -79,7 +79,7 @@ class PageScreen(Screen[None]):
 
     @override
     def _forward_event(self, event: events.Event) -> None:
-        """Keep what is typed before there is anything to take it: Textual would lose it."""
+        """Keep keys typed before a widget can take them: Textual would drop them."""
         if self._held is not None and isinstance(event, events.Key | events.Paste):
             self._held.append(event)
         else:
@@ -98,7 +98,7 @@ class PageScreen(Screen[None]):
             self._let_go()  # though nothing here should take the focus
 
     def _let_go(self) -> None:
-        """Hand on what was typed, before anything that comes now."""
+        """Hand on the kept keys, before any later key."""
         held, self._held = self._held, None
         for event in held or ():
             (self.focused or self)._forward_event(event)  # noqa: SLF001 - ours too: a screen is a widget
@@ -112,7 +112,7 @@ class PageScreen(Screen[None]):
         yield KeyLine(id="page-keys")
 
     def body(self) -> Sequence[Widget]:
-        """What stands between heading and keys. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
+        """Return the widgets between heading and keys. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
         raise NotImplementedError
 
     @property
@@ -121,11 +121,11 @@ class PageScreen(Screen[None]):
         return glyphs_of(self)
 
     def say(self, heading: str) -> None:
-        """Say what this is, in the line on top."""
+        """Set the heading."""
         self.query_one("#page-heading", Line).say(Content(heading))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay the keys out for this width."""
+        """Lay the keys out for the new width."""
         keys = [key for key in (*PLACES[self.PLACE], LEAVE, HELP) if key.brief and (key, self.PLACE) != (HELP, "Help")]
         width = max(1, event.size.width - 2)
         line = self.query_one(KeyLine)
@@ -134,7 +134,7 @@ class PageScreen(Screen[None]):
         line.display = event.size.height >= LOW
 
     def action_leave(self) -> None:
-        """Back to where the person was, unless this has gone while it waited for something: then another would go."""
+        """Close the screen, unless another screen lies on top by now."""
         if self.is_on_top:
             self.dismiss()
 
@@ -146,7 +146,7 @@ class PageScreen(Screen[None]):
 
 
 class ChoiceScreen(PageScreen):
-    """A list and a field that narrows it down; the field keeps the focus, and the arrows move in the list."""
+    """A list and a field to narrow the list down. The field keeps the focus; arrows move in the list."""
 
     AUTO_FOCUS = "Input"
     PLACEHOLDER: ClassVar[str] = ""
@@ -177,7 +177,7 @@ class ChoiceScreen(PageScreen):
 
     @property
     def typed(self) -> str:
-        """What stands in the field."""
+        """The text of the field."""
         return self.query_one(Input).value.strip()
 
     def note(self, words: str) -> None:

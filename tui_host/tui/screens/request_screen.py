@@ -1,4 +1,4 @@
-"""The coming request: exactly what would be sent if the prompt were, before it is."""
+"""The coming request: the bytes that sending the prompt would produce."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMING = "coming"
 
 
 class ComingSource:
-    """One request that was not sent, after the last one that was: what the details need to show both.
+    """An unsent request after the last sent request, as a source for the details.
 
     Attributes:
         ladder: Its row, after that of the request before it.
@@ -69,7 +69,7 @@ class ComingSource:
         return self.ladder.rows[len(self.ladder.rows) - 1]
 
     def record(self, key: tuple[str, int]) -> Record | None:
-        """One of these."""
+        """Return a record of the two requests."""
         return next((record for record in self._records if record.key == key), None)
 
     def records_of(self, row: Row) -> Sequence[Record]:
@@ -85,7 +85,7 @@ class ComingSource:
         return b"".join(record.draft.data for record in self.records_of(row))
 
     def started_mono_ns(self, row: Row) -> int | None:
-        """It has not begun."""
+        """Return the row's own time: the turn has not begun."""
         return row.mono_ns
 
     def dialect(self, row: Row) -> Dialect | None:
@@ -93,7 +93,7 @@ class ComingSource:
         return None if self._wires is None else self._wires.dialect(row)
 
     def before(self, row: Row) -> Row | None:
-        """The last one that was sent."""
+        """Return the last sent request."""
         return request_above(self, row)
 
     def hide(self, text: str) -> str:
@@ -118,7 +118,7 @@ def _last_request(wires: SessionSource) -> Record | None:
 
 
 class RequestScreen(PageScreen):
-    """Parts, bytes and headers of the request that comes next.
+    """Parts, bytes and headers of the next request.
 
     Attributes:
         source: What is shown, None while it is made.
@@ -132,12 +132,7 @@ class RequestScreen(PageScreen):
     """
 
     def __init__(
-        self,
-        host: Host,
-        session: Session,
-        unsent: str,
-        wires: SessionSource | None,
-        attached: Sequence[Attached] = (),
+        self, host: Host, session: Session, unsent: str, wires: SessionSource | None, attached: Sequence[Attached] = ()
     ) -> None:
         super().__init__()
         self._host = host
@@ -155,34 +150,32 @@ class RequestScreen(PageScreen):
         ]
 
     def on_mount(self) -> None:
-        """Make the request; the demo model may have to be started for it."""
+        """Build the request; the demo model may have to start first."""
         if self._session.busy:
-            self._note(
-                "A turn is at work: its next request is made when its calls have their results. Look again then."
-            )
+            self._note("A turn is running. Its next request is built when all calls have results; look again then.")
             return
         pool = self._host.pool
         connecting = (
             [status.name for status in pool.statuses() if status.state == "connecting"] if pool is not None else []
         )
-        late = f" Without the tools of {', '.join(connecting)}: still connecting." if connecting else ""
+        late = f" Not included: the tools of {', '.join(connecting)}, still connecting." if connecting else ""
         self._note(
             (
-                "As it would go out if you sent what stands in the prompt now. Nothing is sent from here."
+                "What would be sent if you sent the prompt now. Nothing is sent from here."
                 if self._unsent
-                else "The prompt is empty: this is what goes before your next message. Nothing is sent from here."
+                else "The prompt is empty: this is what would go before your next message. Nothing is sent from here."
             )
             + late
         )
         self.run_worker(self._make())
 
     async def _make(self) -> None:
-        from tui_host.host.request_preview import coming
+        from tui_host.host.request_preview import preview_request
 
         try:
-            drafts = await coming(self._host, self._session, self._unsent, self._attached)
+            drafts = await preview_request(self._host, self._session, self._unsent, self._attached)
         except TuiHostError as error:
-            self._note(f"There can be no request: {mask_of(self._host, self.glyphs)(str(error))}")
+            self._note(f"The request cannot be built: {mask_of(self._host, self.glyphs)(str(error))}")
             return
         draft = drafts[0]
         url = draft.head.url if draft.head is not None and draft.head.url is not None else ""

@@ -1,4 +1,4 @@
-"""What is known of one server, as entries that open: facts, tools with their schemas, frames, standard error."""
+"""Details of a server as a tree: facts, tools with schemas, frames, standard error."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tui_host.capture.frames.frame_heads import FrameHead, frame_head
+from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import decode, line
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.capture.recorder import Recorder
     from tui_host.errors import JSON
-    from tui_host.servers.catalog import ServerStatus, Tool
+    from tui_host.servers.catalog import ServerStatus, State, Tool
+    from tui_host.tui.masks import Mask
+    from tui_host.tui.sources.tapped_servers import TappedServer, TappedServers
 
 KEPT = 100
 """Frames of one server that are listed; the inspector has them all."""
@@ -34,7 +37,7 @@ _NAME = 14
 
 
 class Flow:
-    """The frames of one connection.
+    """The frames of a connection.
 
     Attributes:
         connection: Its id.
@@ -49,7 +52,7 @@ class Flow:
         self.last: deque[Record] = deque(maxlen=KEPT)
 
     def add(self, record: Record) -> None:
-        """One more."""
+        """Add a frame."""
         self.last.append(record)
         if record.draft.direction == "out":
             self.sent += 1
@@ -58,14 +61,14 @@ class Flow:
 
 
 class Frames:
-    """The frames of each server's newest connection, taken from the recorder as they come."""
+    """The frames of each server's newest connection, read from the recorder."""
 
     def __init__(self) -> None:
         self._seen = 0
         self._flows: dict[str, Flow] = {}
 
     def look(self, recorder: Recorder) -> None:
-        """Take in what is new, so much at a time that no look is long."""
+        """Read new frames, a limited number per look."""
         for record in recorder.since(self._seen, limit=_PER_LOOK):
             self._seen = record.seq
             draft = record.draft
@@ -77,28 +80,28 @@ class Frames:
             flow.add(record)
 
     def of(self, status: ServerStatus) -> Flow:
-        """Those of a server's present connection."""
+        """Return the frames of a server's present connection."""
         flow = self._flows.get(status.name)
         return flow if flow is not None and flow.connection == status.connection else Flow(status.connection)
 
 
 def failure_of(status: ServerStatus, mask: Mask) -> str:
-    """Why it failed; empty if it did not."""
+    """Return the reason of a failure; empty if the server has not failed."""
     return f"{status.state}: {line(mask(status.detail), 600)}" if status.state == "failed" else ""
 
 
 def notes_of(status: ServerStatus, mask: Mask) -> list[str]:
-    """What stands above all: how it is, and what a person can do about it."""
+    """Return the lines above the tree: the state, and the keys to press."""
     notices = [f"notice: {line(mask(notice), 400)}" for notice in status.notices]
     if status.state == "failed":
-        return ["r connects again", *notices]
+        return ["r reconnects", *notices]
     reason = f": {line(mask(status.detail), 600)}" if status.detail else ""
-    remedy = ["r connects it"] if status.state in {"stopped", "disabled"} else []
+    remedy = ["r connects"] if status.state in {"stopped", "disabled"} else []
     return [f"{status.state}{reason}", *remedy, *notices]
 
 
 class Parts:
-    """Makes the entries of a server; those of its tools once for each listing, for a server may have hundreds.
+    """Builds the entries of a server. Entries of tools are built once per listing: a server may have hundreds.
 
     Args:
         mask: Hides secrets; before anything is cut, so that no half of one is shown.
@@ -110,7 +113,7 @@ class Parts:
         self._tools = Entry(key="tools", label="tools")
 
     def of(self, status: ServerStatus, frames: Flow, lists: Sequence[Entry] | None = None) -> list[Entry]:
-        """All that is known of it; `lists` are what it lists beside tools, None where that is only counted."""
+        """Return all entries of a server; `lists` are other lists than tools, or None to count them only."""
         if status.tools is not self._listing:
             self._listing, self._tools = status.tools, self._of_tools(status)
         errors = [_stderr(status, self._mask)] if status.stderr else []
@@ -142,7 +145,7 @@ class Parts:
 
 
 def fact(name: str, words: str, *, text: str = "") -> Entry:
-    """A line that names something and says what it is; it opens where there is more to it."""
+    """Return an entry for a fact; a long fact opens."""
     text = text or (words if len(words) > _SHORT else "")
     return Entry(key=name, label=f"{name:<{_NAME}}{words}", text=(lambda: text) if text else None)
 
@@ -160,8 +163,8 @@ def _facts(status: ServerStatus, mask: Mask, *, is_counted: bool) -> list[Entry]
         facts.append(fact("capabilities", mask(names) or "none", text=mask(spelled(status.capabilities))))
     if status.state == "ready" and is_counted:
         counts = {"resource": resources, "template": templates, "prompt": prompts}
-        others = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
-        facts.append(fact("also lists", ", ".join(others) or "nothing"))
+        counted = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
+        facts.append(fact("also lists", ", ".join(counted) or "nothing"))
     if status.instructions:
         instructions = mask(status.instructions)
         facts.append(replace(fact("instructions", instructions, text=instructions), form="plain"))
@@ -205,7 +208,7 @@ def _estimate(fingerprint: str, definition: str) -> int:  # noqa: ARG001 - the f
 
 
 def _tokens(tool: Tool) -> int:
-    """About how many tokens its name, description and schema take in each request."""
+    """Estimate the tokens of a tool's name, description and schema in each request."""
     schema = "" if tool.schema is None else json.dumps(tool.schema, ensure_ascii=False, separators=(",", ":"))
     return _estimate(tool.fingerprint, f"{tool.name} {tool.description} {schema}")
 
@@ -221,7 +224,7 @@ def _tool(tool: Tool, mask: Mask) -> Entry:
         parts.append(Entry(key="output", label="output schema", text=lambda: mask(spelled(tool.output_schema))))
     if tool.annotations:
         hints = mask(", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations))
-        parts.append(Entry(key="annotations", label=f"the server says: {hints}", text=lambda: hints))
+        parts.append(Entry(key="annotations", label=f"the server claims: {hints}", text=lambda: hints))
     problem = tool.problem is not None
     return Entry(
         key=tool.name,
@@ -269,3 +272,74 @@ def _head(data: bytes) -> FrameHead:
 def spelled(value: JSON) -> str:
     """JSON for people who read any language."""
     return json.dumps(value, ensure_ascii=False)
+
+
+STATES: dict[State, str] = {"ready": "live", "stopped": "ended"}
+"""What a server that is looked at from outside is said to be."""
+READ_ONLY = "This server belongs to another host; you can only look at it."
+_LISTED = {
+    "resources": ("resources", "uri"),
+    "resourceTemplates": ("templates", "uriTemplate"),
+    "prompts": ("prompts", "name"),
+}
+"""By a list's name: what it is called here, and what names a thing in it."""
+_ASKED = ("tools", "resources", "prompts")
+_WORDS = 300
+
+
+def state_of(told: TappedServer) -> str:
+    """Return the state as a word."""
+    return STATES.get(told.status.state, told.status.state)
+
+
+def flow_of(told: TappedServer, servers: TappedServers) -> Flow:
+    """Return the counts of a tapped server's frames, with the last frames."""
+    flow = Flow(told.status.connection)
+    flow.sent, flow.received = told.status.frames_out, told.status.frames_in
+    flow.last.extend(servers.last(told.status.name))
+    return flow
+
+
+def told_notes(told: TappedServer, whose: str, mask: Mask) -> list[str]:
+    """Return the line above the tree: state and owner."""
+    reason = f": {line(mask(told.status.detail), 600)}" if told.status.detail else ""
+    return [f"{state_of(told)}{reason}, {whose}: read only"]
+
+
+def told_entries(told: TappedServer, flow: Flow, parts: Parts, mask: Mask) -> Sequence[Entry]:
+    """Return all entries of a tapped server."""
+    entries: list[Entry] = []
+    if told.client:
+        entries.append(fact("host", mask(told.client)))
+    if told.abilities is not None:
+        names = ", ".join(mapping(told.abilities)) or "nothing"
+        entries.append(fact("host offers", mask(names), text=mask(spelled(told.abilities))))
+    lists = [_list(name, told.listed[name], mask) for name in _LISTED if name in told.listed]
+    offered = mapping(told.status.capabilities)
+    missed = [name for name in _ASKED if name not in told.listed and name in offered]
+    if missed:
+        lists.append(fact("not requested", ", ".join(missed)))
+    return [*entries, *parts.of(told.status, flow, lists)]
+
+
+def _list(name: str, listed: Sequence[JSON], mask: Mask) -> Entry:
+    called, names = _LISTED[name]
+    return Entry(
+        key=name,
+        label=f"{called} ({len(listed):,})",
+        children=tuple(_thing(number, mapping(thing), names, mask) for number, thing in enumerate(listed)),
+        style="what",
+    )
+
+
+def _thing(number: int, thing: JSON, names: str, mask: Mask) -> Entry:
+    fields = mapping(thing)
+    texts = [value for key in (names, "title", "name", "description") if isinstance(value := fields.get(key), str)]
+    first, *more = [*dict.fromkeys(texts)] or ["(no name)"]
+    return Entry(
+        key=f"{number}",
+        label=mask(first),
+        note=line(mask("  ".join(more)), _WORDS),
+        text=lambda: mask(spelled(thing)),
+        style="key",
+    )

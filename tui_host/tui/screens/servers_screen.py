@@ -1,4 +1,4 @@
-"""The servers: each one's state, version, capabilities, tools, frames and standard error. Above one's own those of a session from elsewhere."""
+"""The servers: state, version, capabilities, tools, frames and standard error; for a tapped session, the tapped servers first."""
 
 from __future__ import annotations
 
@@ -16,9 +16,18 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.masks import mask_of
-from tui_host.tui.screens.foreign_server_detail import READ_ONLY, flow_of, state_of, told_entries, told_notes
 from tui_host.tui.screens.page_screen import LOW, PageScreen
-from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
+from tui_host.tui.screens.servers_detail import (
+    READ_ONLY,
+    Frames,
+    Parts,
+    failure_of,
+    flow_of,
+    notes_of,
+    state_of,
+    told_entries,
+    told_notes,
+)
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.pages.tree_page import TreePage
@@ -26,11 +35,11 @@ from tui_host.tui.widgets.pages.tree_page import TreePage
 if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.servers.catalog import ServerStatus, State
-    from tui_host.tui.sources.tapped_servers import ToldServer, ToldServers
+    from tui_host.tui.sources.tapped_servers import TappedServer, TappedServers
 
 OWN = "your own"
 """The heading above them, where those of another host stand there too."""
-NONE_TOLD = "none was recorded"
+NONE_TOLD = "none recorded"
 _STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "failed": "failed"}
 _BESIDE = 76
 """Columns that it takes to have the list beside what is known of the chosen server."""
@@ -55,17 +64,17 @@ class _Listed:
 
     Attributes:
         status: The server; None for a heading.
-        told: It as another host's frames tell of it; None for one's own.
+        tapped: The server as another host's frames tell of it; None for one's own.
         words: What a heading says.
     """
 
     status: ServerStatus | None
-    told: ToldServer | None = None
+    tapped: TappedServer | None = None
     words: str = ""
 
 
 class ServersScreen(PageScreen):
-    """The list, and what is known of the chosen server: beside it, or below it where it is narrow.
+    """The list, and details of the chosen server beside or below the list.
 
     Args:
         host: Whose servers.
@@ -92,7 +101,7 @@ class ServersScreen(PageScreen):
     }
     """
 
-    def __init__(self, host: Host, told: ToldServers | None = None) -> None:
+    def __init__(self, host: Host, told: TappedServers | None = None) -> None:
         super().__init__()
         self._host = host
         self._servers = told
@@ -120,14 +129,14 @@ class ServersScreen(PageScreen):
 
     @override
     def on_resize(self, event: events.Resize) -> None:
-        """Put the list where there is room; the base's own handler is called too."""
+        """Put the list beside or above the details. Textual also calls the base class's handler."""
         body = self.query_one(".page-body")
         body.set_class(event.size.width < _BESIDE, "-below")
         body.set_class(event.size.width >= _WIDE, "-wide")
         body.set_class(event.size.height < LOW, "-low")
 
     def look(self) -> None:
-        """Take in what is new."""
+        """Show the news."""
         if not self._is_up:
             return
         recorder = self._host.recorder
@@ -136,50 +145,50 @@ class ServersScreen(PageScreen):
             choices, current = self.query_one(ChoiceList), self._current(listed)
             self._listed = listed
             empty = _EMPTY.replace("…", self.glyphs.more)
-            choices.show([self._choice(each) for each in listed], empty=empty, current=current)
+            choices.show([self._choice(entry) for entry in listed], empty=empty, current=current)
             self._put = choices.cursor
-            states = [each.status.state for each in listed if each.status is not None and each.told is None]
+            states = [entry.status.state for entry in listed if entry.status is not None and entry.tapped is None]
             counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-            told = sum(each.told is not None for each in listed)
-            if self._servers is not None and told:
-                counts = [f"{told:,} {self._servers.whose}", *([f"{OWN}: {', '.join(counts)}"] if counts else ())]
+            tapped = sum(entry.tapped is not None for entry in listed)
+            if self._servers is not None and tapped:
+                counts = [f"{tapped:,} {self._servers.whose}", *([f"{OWN}: {', '.join(counts)}"] if counts else ())]
             self.say("   ".join((self.HEADING, *counts)))
         if recorder is not None:
             self._frames.look(recorder)
         self._show()
 
     def _lines(self) -> Sequence[_Listed]:
-        """Those of the session on screen, then one's own; a heading above each where there are both."""
+        """Return the servers of the session on screen, then the person's own, with headings if both exist."""
         pool, servers = self._host.pool, self._servers
         own = [_Listed(status) for status in (pool.statuses() if pool is not None else ())]
         if servers is None:
             return own
         servers.look()
-        told = [_Listed(each.status, each) for each in servers.servers] or [_Listed(None, words=NONE_TOLD)]
-        return [_Listed(None, words=servers.whose), *told, *([_Listed(None, words=OWN)] if own else ()), *own]
+        tapped = [_Listed(server.status, server) for server in servers.servers] or [_Listed(None, words=NONE_TOLD)]
+        return [_Listed(None, words=servers.whose), *tapped, *([_Listed(None, words=OWN)] if own else ()), *own]
 
     def _current(self, listed: Sequence[_Listed]) -> int | None:
         """The line to go to, as lines may come above: the first until a person has chosen, then the chosen server's; None to stay."""
         cursor, chosen = self.query_one(ChoiceList).cursor, self._chosen
         self._is_chosen |= cursor != self._put
         wanted = None if chosen is None or not self._is_chosen else _key(chosen)
-        able = [number for number, each in enumerate(listed) if each.status is not None]
-        found = next((number for number in able if wanted in {None, _key(listed[number])}), None)
-        return None if found == cursor else found
+        able = [number for number, entry in enumerate(listed) if entry.status is not None]
+        line = next((number for number in able if wanted in {None, _key(listed[number])}), None)
+        return None if line == cursor else line
 
     def _choice(self, listed: _Listed) -> Choice:
         status = listed.status
         if status is None:
             return Choice(words=listed.words, heading=True)
         count = len(status.tools)
-        is_known = status.state == "ready" or (listed.told is not None and count)
+        is_known = status.state == "ready" or (listed.tapped is not None and count)
         tools = f"{count:,} tool{'s' if count != 1 else ''}" if is_known else ""
         return Choice(
             words=status.name,
             mark=mark_of(status.state, self.glyphs),
             style=_STYLES.get(status.state, "note"),
             mark_style="string" if status.state == "ready" else "",
-            right=(status.state if listed.told is None else state_of(listed.told), tools),
+            right=(status.state if listed.tapped is None else state_of(listed.tapped), tools),
         )
 
     @property
@@ -193,7 +202,7 @@ class ServersScreen(PageScreen):
         return listed[number] if number is not None and number < len(listed) else None
 
     def _show(self) -> None:
-        """Tell what is known of the chosen server, where it is not told yet; costs a look at two numbers otherwise."""
+        """Show the details of the chosen server if anything changed; otherwise compares two numbers."""
         chosen, view = self._chosen, self.query_one(PageLines)
         if chosen is None or chosen.status is None or view.view_width <= 0:
             return
@@ -212,22 +221,22 @@ class ServersScreen(PageScreen):
 
     def _page(self, chosen: _Listed, status: ServerStatus) -> TreePage:
         flipped = self._flipped.setdefault(_key(chosen), set())
-        if chosen.told is None or self._servers is None:
+        if chosen.tapped is None or self._servers is None:
             entries = self._parts.of(status, self._frames.of(status))
             failed, notes = failure_of(status, self._mask), notes_of(status, self._mask)
         else:
-            entries = told_entries(chosen.told, flow_of(chosen.told, self._servers), self._parts, self._mask)
-            failed, notes = "", told_notes(chosen.told, self._servers.whose, self._mask)
+            entries = told_entries(chosen.tapped, flow_of(chosen.tapped, self._servers), self._parts, self._mask)
+            failed, notes = "", told_notes(chosen.tapped, self._servers.whose, self._mask)
         return TreePage(status.name, entries, flipped=flipped, failed=failed, notes=notes)
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        """Show the other server."""
+        """Show the chosen server."""
         if isinstance(event.view, ChoiceList):
             self._is_chosen = True
             self._show()
 
     def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
-        """Go from the server to what is known of it."""
+        """Move the focus to the details."""
         if isinstance(event.view, ChoiceList):
             self._is_chosen = True
             self.query_one(PageLines).focus()
@@ -246,13 +255,12 @@ class ServersScreen(PageScreen):
             self._host.pool.stop(name)
 
     def _own(self) -> str:
-        """The chosen server's name, if it is one's own; of another one it is said that nothing can be done."""
+        """Return the chosen server's name; for a tapped server, say that nothing can be done and return an empty string."""
         chosen, self._is_chosen = self._chosen, True
-        if chosen is not None and chosen.told is not None:
+        if chosen is not None and chosen.tapped is not None:
             self.notify(READ_ONLY, markup=False, timeout=4)
-        return chosen.status.name if chosen is not None and chosen.status is not None and chosen.told is None else ""
+        return chosen.status.name if chosen is not None and chosen.status is not None and chosen.tapped is None else ""
 
 
 def _key(listed: _Listed) -> tuple[bool, str]:
-    """Names a line, whatever is known of it."""
-    return listed.told is not None, "" if listed.status is None else listed.status.name
+    return listed.tapped is not None, "" if listed.status is None else listed.status.name

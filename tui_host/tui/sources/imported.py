@@ -1,4 +1,4 @@
-"""What comes from a file, for chat and inspector: nothing of this process belongs to it."""
+"""A session from a file, for chat and inspector."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
-NO_CHAT = "What was captured elsewhere: no chat stands in it; the wires are in the inspector (f2). Nothing can be sent from here: ctrl+n begins a session of your own."
+NO_CHAT = "This capture has no chat. Read its requests and frames in the inspector (f2). To send something, begin a session of your own with ctrl+n."
 
 
 class ImportSource(SessionSource):
-    """The rows and bytes of one import."""
+    """The rows and bytes of an imported session."""
 
     empty: str | None = NO_CHAT
     read_only = FROM_FILE
@@ -54,7 +54,7 @@ class ImportSource(SessionSource):
 
 
 class ArrivingSource(ImportSource):
-    """One while its file is read, by another process that writes it: followed as what taps record is, until that has ended.
+    """A session whose file is still being read by another process.
 
     Attributes:
         reached: How far that has come, in words; its process tells it.
@@ -74,7 +74,7 @@ class ArrivingSource(ImportSource):
         return self._version_now(), self.reached
 
     def _version_now(self) -> int | None:
-        """Another number whenever something was written; None while that cannot be told, as where the disk is full."""
+        """A number that changes with every write; None while the store cannot tell, such as with a full disk."""
         try:
             return None if self._host.store is None else self._host.store.data_version()
         except StoreError:
@@ -102,7 +102,6 @@ class ArrivingSource(ImportSource):
 
     @override
     def _kept_records(self) -> Iterator[Record]:
-        """What is new of it."""
         store = self._host.store
         if store is None:
             return
@@ -115,12 +114,12 @@ class ArrivingSource(ImportSource):
         self._last.update((record.capture, record.seq) for record in records)
 
     def break_off(self, words: str) -> None:
-        """No more will come of it, and why: once all that was written is shown, it has ended."""
+        """Take the reason why reading broke off; the session ends once all written records are shown."""
         self.reached = words
         self._version = None  # nothing was written, and yet it is another
 
     def _end(self, info: SessionInfo) -> None:
-        """All is there: what was said, and by whom."""
+        """Finish the session: fill in the chat and its speakers."""
         store, session = self._host.store, self._session
         items = (
             () if store is None else store.session_items(session.id)

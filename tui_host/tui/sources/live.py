@@ -1,4 +1,4 @@
-"""One session's wires for the inspector: live records as they come, or what the store keeps of earlier captures."""
+"""The rows of a session for the inspector: live records, and stored records of earlier captures."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PER_PIECE = 100
 """Records folded between two looks at the clock."""
 PER_PAGE = 250
 """Records of a row that are read at a time."""
-EMPTY_KEPT = "Nothing was kept of this session's wires."
-EMPTY_TAPPED = "Nothing has passed yet. Use the tapped host: each byte appears here as it moves."
-BEING_READ = "What was recorded is being read …"
+EMPTY_KEPT = "No requests or frames of this session were saved."
+EMPTY_TAPPED = "Nothing has passed yet. Use the tapped host, and its traffic appears here."
+BEING_READ = "Reading the records …"
 
 
 class SessionSource:
-    """The rows and bytes of one session.
+    """The rows and bytes of a session.
 
     Attributes:
         ladder: The rows folded so far.
@@ -60,36 +60,36 @@ class SessionSource:
         self._begun: dict[tuple[str, int], int] = {}
 
     def _kept_records(self) -> Iterator[Record]:
-        """What is kept of this session, newest last; read as it is asked for."""
+        """Yield the stored records of the session, oldest first."""
         store = self._host.store
         if store is not None and self._host.recorder is not None and self._session.turn:
             yield from (record for record, _ in store.session_records(self._session.id))
 
     @property
     def is_behind(self) -> bool:
-        """Whether what was recorded before is still being read: there is no need to draw each step of that."""
+        """Whether stored records are still being read; not every step needs to be drawn then."""
         return self._earlier is not None
 
     @property
     def why_empty(self) -> str:
-        """Why there is no row, while there is none."""
+        """Why the list is empty."""
         if self.is_behind and (self._session.turn or self._session.is_foreign):
             return BEING_READ
         return EMPTY_KEPT if not self.live else EMPTY_TAPPED if self.foreign else EMPTY_LIVE
 
     @property
     def user(self) -> str:
-        """Who asks the model in it."""
+        """Who asks the model: `you`, or the user of another host."""
         return "the user" if self._session.is_foreign else "you"
 
     @property
     def foreign(self) -> str:
-        """Whose session it is, in a few words for the header; empty for one that is held here."""
+        """The session's owner in a few words, for the header; empty for a session held here."""
         return ""
 
     @property
     def origin(self) -> str:
-        """Where its servers are from, if they are not one's own."""
+        """The owner of the session's servers; empty for the person's own."""
         return ""
 
     def runs(self, capture: str) -> bool:  # noqa: ARG002 - a tap may end before the others of its story do
@@ -103,14 +103,14 @@ class SessionSource:
         return None if recorder is None else recorder.revision
 
     def look(self) -> None:
-        """Fold what is new, as much of it as there is time for."""
+        """Fold new records for a limited time."""
         until = time.perf_counter() + LOOK_SECONDS
         self.is_settled = False
         while not self.is_settled and time.perf_counter() < until:
             self.is_settled = not self._look()
 
     def _look(self) -> bool:
-        """Fold a few records, of earlier captures first; whether there were any."""
+        """Fold a few records, stored ones first; whether any were folded."""
         recorder = self._host.recorder
         if self._earlier is not None and recorder is not None:
             kept = list(islice(self._earlier, PER_PIECE))
@@ -125,7 +125,7 @@ class SessionSource:
         return bool(records)
 
     def _belongs(self, record: Record) -> bool:
-        """Records of this session, and those of connections that belong to none."""
+        """Whether a record belongs to the session, or to a connection outside all sessions."""
         return record.draft.place.session in {None, self._session.id}
 
     def _feed(self, records: Sequence[Record]) -> None:
@@ -136,22 +136,22 @@ class SessionSource:
         self.ladder.feed(records)
 
     def record(self, key: tuple[str, int]) -> Record | None:
-        """One record."""
+        """Return a record."""
         capture, seq = key
         recorder = self._host.recorder
         if recorder is not None and recorder.capture == capture:
-            found = recorder.since(seq - 1, limit=1)
-            return found[0] if found else None
+            records = recorder.since(seq - 1, limit=1)
+            return records[0] if records else None
         return self._host.store.record(capture, seq) if self._host.store is not None else None
 
     def records_of(self, row: Row) -> Sequence[Record]:
-        """The records of a row's exchange, else its own."""
+        """Return the records of a row's exchange, or of the row alone."""
         return [record for page in self.pages_of(row) for record in page]
 
     def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
-        """The same, a page at a time."""
-        other = self.ladder.partner(row.number) if row.exchange else None
-        both = [row] if other is None else [row, self.ladder.rows[other]]
+        """Yield the records of a row page by page."""
+        partner = self.ladder.partner(row.number) if row.exchange else None
+        both = [row] if partner is None else [row, self.ladder.rows[partner]]
         seq, last = min(part.seq for part in both) - 1, max(part.last_seq for part in both)
         while seq < last:
             records = self._read(row.capture, seq, last)
@@ -161,7 +161,7 @@ class SessionSource:
             yield [record for record in records if _is_of(record, row)]
 
     def tail(self, row: Row, most: int) -> Sequence[Record]:
-        """The last records of a row, about so many at most."""
+        """Return about the last `most` records of a row."""
         after = max(row.seq - 1, row.last_seq - most)
         return [record for record in self._read(row.capture, after, row.last_seq) if _is_of(record, row)]
 
@@ -178,8 +178,8 @@ class SessionSource:
         kinds = {"request": ("request",), "response": ("chunk",)}.get(row.kind, ("frame", "line", "decision", "error"))
         records = self.records_of(row)
         if (row.exchange and row.kind == "frame") or row.kind == "decision":
-            found = self.record((row.capture, row.seq))
-            records = [found] if found is not None else []
+            record = self.record((row.capture, row.seq))
+            records = [record] if record is not None else []
         return b"".join(record.draft.data for record in records if record.draft.kind in kinds)
 
     def started_mono_ns(self, row: Row) -> int | None:
@@ -187,7 +187,7 @@ class SessionSource:
         return self._begun.get((row.capture, row.turn), row.mono_ns)
 
     def dialect(self, row: Row) -> Dialect | None:
-        """What the row's exchange is written in: its address tells, else what its provider speaks now."""
+        """Return the dialect of a row's exchange: by its URL, else by its provider."""
         spoken = dialect_at(row.url)
         if spoken is not None:
             return spoken
@@ -195,11 +195,11 @@ class SessionSource:
         return None if provider is None else DIALECTS.get(provider.dialect)
 
     def before(self, row: Row) -> Row | None:
-        """The request that a row's is compared with: that before it to the same model's API, as all is one conversation."""
+        """Return the previous request to the model's API, to compare with."""
         return request_above(self, row)
 
     def hide(self, text: str) -> str:
-        """Masks in the place of the secrets that the host knows now."""
+        """Mask the secrets known to the host."""
         return mask_of(self._host).values(text)
 
     def marks(self, text: str) -> str:
@@ -207,7 +207,7 @@ class SessionSource:
         return mask_of(self._host).marks(text)
 
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:  # noqa: ARG002 - names may come to differ by row
-        """What each tool's name stands for."""
+        """Return server and tool for each tool name."""
         from tui_host.llm.tool_names import NameTable
 
         pool = self._host.pool
@@ -215,7 +215,7 @@ class SessionSource:
 
 
 def _is_of(record: Record, row: Row) -> bool:
-    """Whether a record that came while a row grew belongs to it, or to its exchange."""
+    """Whether a record in a row's range belongs to the row or to its exchange."""
     draft = record.draft
     if row.exchange:
         return draft.exchange == row.exchange

@@ -1,4 +1,4 @@
-"""What taps recorded of another host, for chat and inspector: followed while they run, several of the same time as one story."""
+"""The inspector's source for stories: records of taps, followed while the taps run, and imported stories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tui_host.capture.visible import line
 from tui_host.chat.conversation import Conversation
 from tui_host.errors import StoreError
 from tui_host.infer.asking.speakers import in_words, models_in_words
-from tui_host.infer.live_story import Following, Piece, Told
+from tui_host.infer.live_story import Following, Piece, StoryState
 from tui_host.tui.sources.imported import NO_CHAT
 from tui_host.tui.sources.live import LOOK_SECONDS, SessionSource
 from tui_host.tui.widgets.first_frame import FROM_FILE
@@ -36,23 +36,23 @@ _WHOSE = 100
 PIECES_SECONDS = 0.02
 """How long one look folds records while little is drawn."""
 
-NO_MODEL = "Only servers are tapped so far. tui-host tap llm --upstream URL shows what this host says to its model."
-LOADING = "What the taps recorded is being read …"
-GONE = "What was recorded here was deleted. f5 lists what else there is; ctrl+n begins a session of your own."
-NOTHING_SAID = "Nothing has been said yet: use the tapped host, and it appears here."
-NEVER_SAID = "Nothing was said while it was tapped."
+NO_MODEL = "Only servers are tapped so far. To see the model's traffic too, run tui-host tap llm --upstream URL."
+LOADING = "Reading the taps' records …"
+GONE = "These records were deleted. f5 lists other sessions; ctrl+n begins your own."
+NOTHING_SAID = "No messages yet. Use the tapped host, and they appear here."
+NEVER_SAID = "No messages passed while this host was tapped."
 
 
 class TapSource(SessionSource):
-    """The rows and bytes of one story, which begins anew in the session's conversation. It is read in a thread of its own.
+    """The rows and bytes of a story, read in a separate thread. The chat is filled into the session's conversation.
 
     Attributes:
-        no_model: What stands in the chat where nothing was asked of a model.
-        nothing_said: The same where nothing passed at all.
-        never_said: And where nothing will any more.
+        no_model: The chat's text where only servers were used.
+        nothing_said: The chat's text while nothing has passed.
+        never_said: The chat's text where nothing passed before all taps ended.
     """
 
-    read_only = "A tap's, read only.  ctrl+n new session  / commands"
+    read_only = "Tapped, read only.  ctrl+n new session  / commands"
     no_model = NO_MODEL
     nothing_said = NOTHING_SAID
     never_said = NEVER_SAID
@@ -67,13 +67,13 @@ class TapSource(SessionSource):
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="following")
         self._reading: Future[None] | None = None
         self._version: object = None
-        self._told: Told = Told()
+        self._state = StoryState()
         self._is_behind = True
         self._links: dict[tuple[str, int], Record] = {}
         self._turns: dict[int, int] = {}
         self._before: dict[tuple[str, str], tuple[str, str]] = {}
 
-    # What is new.
+    # New records.
 
     @property
     @override
@@ -92,10 +92,10 @@ class TapSource(SessionSource):
         until = time.perf_counter() + (PIECES_SECONDS if self._is_behind else LOOK_SECONDS)
         while following.pieces and time.perf_counter() < until:
             self._take(following.pieces.popleft())
-        self.is_settled = not self._read_on(following) and not following.pieces and self._told.is_whole
+        self.is_settled = not self._read_on(following) and not following.pieces and self._state.is_whole
 
     def _read_on(self, following: Following) -> bool:
-        """Have read what is new, if something may be; whether that goes on."""
+        """Start reading new records in the thread, if there may be some. Return whether the thread is busy."""
         try:
             if self._reading is not None:
                 if not self._reading.done():
@@ -104,18 +104,18 @@ class TapSource(SessionSource):
                 reading.result()
             version = following.version
         except StoreError:
-            # What cannot be read now may be readable later; that the store has a fault is told elsewhere.
-            self._told, self._version = replace(self._told, is_whole=True), None
+            # The records may be readable later; the app reports the store's fault elsewhere.
+            self._state, self._version = replace(self._state, is_whole=True), None
             return False
-        if version == self._version and self._told.is_whole:
+        if version == self._version and self._state.is_whole:
             return False
         self._version = version
         self._reading = self._reader.submit(_read, following)
         return True
 
     def _take(self, piece: Piece) -> None:
-        """Show what was read."""
-        told, session = piece.told, self._session
+        """Show a piece."""
+        state, session = piece.state, self._session
         for record in piece.records:
             if record.draft.kind == "link":
                 self._links[record.key] = record
@@ -128,21 +128,21 @@ class TapSource(SessionSource):
                 session.conversation.put(number, item)
             else:
                 session.conversation.add(item)
-        if told == self._told:
+        if state == self._state:
             return
-        self._told = told
-        self.ladder.doubt(told.doubtful)
-        if told.whose != self.ladder.hosts:
-            self.ladder.hosts = told.whose
-        self.live, self.is_stale = told.live, told.is_stale
-        session.title = told.title or session.title
-        session.turn = max(told.turns, 1)
-        session.asked, session.protocol = models_in_words(told.models), in_words(told.protocols)
-        if told.is_whole:
+        self._state = state
+        self.ladder.doubt(state.doubtful)
+        if state.whose != self.ladder.hosts:
+            self.ladder.hosts = state.whose
+        self.live, self.is_stale = state.live, state.is_stale
+        session.title = state.title or session.title
+        session.turn = max(state.turns, 1)
+        session.asked, session.protocol = models_in_words(state.models), in_words(state.protocols)
+        if state.is_whole:
             self._is_behind = False
-            nothing_said = self.nothing_said if told.live else self.never_said
-            said = self.no_model if told.has_calls and not told.models else nothing_said
-            self.empty = said if told.title else GONE
+            nothing_passed = self.nothing_said if state.live else self.never_said
+            words = self.no_model if state.has_calls and not state.models else nothing_passed
+            self.empty = words if state.title else GONE
 
     @property
     @override
@@ -152,7 +152,7 @@ class TapSource(SessionSource):
     @property
     @override
     def foreign(self) -> str:
-        """Whose session it is, and whether it goes on."""
+        """The hosts of the session, and whether the session goes on."""
         of = self._whose
         how = "" if self._is_behind else ", followed" if self.live else ", tapped"
         return f"{of}{how}: read only"
@@ -164,11 +164,11 @@ class TapSource(SessionSource):
 
     @override
     def runs(self, capture: str) -> bool:
-        return capture in self._told.running
+        return capture in self._state.running
 
     @property
     def _whose(self) -> str:
-        return line(in_words(self._told.hosts), _WHOSE) or "another host"
+        return line(in_words(self._state.hosts), _WHOSE) or "another host"
 
     # Bytes.
 
@@ -176,13 +176,13 @@ class TapSource(SessionSource):
     def record(self, key: tuple[str, int]) -> Record | None:
         if key in self._links:
             return self._links[key]
-        found = super().record(key)
-        return found if found is None or self._following is None else self._following.on_clock(found)
+        record = super().record(key)
+        return record if record is None or self._following is None else self._following.on_clock(record)
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
-        found = super()._read(capture, after, last)
-        return found if self._following is None else [self._following.on_clock(record) for record in found]
+        records = super()._read(capture, after, last)
+        return records if self._following is None else [self._following.on_clock(record) for record in records]
 
     @override
     def started_mono_ns(self, row: Row) -> int | None:
@@ -196,11 +196,11 @@ class TapSource(SessionSource):
 
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
-        return self._told.names
+        return self._state.names
 
 
 class TapFileSource(TapSource):
-    """What taps recorded and a file brought here: nothing more comes to it, and nothing can be tapped besides."""
+    """An imported story: no more records come, and no tap can be added."""
 
     read_only = FROM_FILE
     no_model = nothing_said = never_said = NO_CHAT

@@ -1,4 +1,4 @@
-"""The servers of a session from elsewhere, as its frames tell of them: who they say they are, what they list, what passed."""
+"""Servers of a tapped session, as told by their frames: names, lists, counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.frames.frame_summary import introduced
 from tui_host.capture.json.narrowing import items, mapping
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode
 from tui_host.errors import JSON
 from tui_host.servers.catalog import ServerStatus, State, Tool
@@ -46,12 +46,12 @@ class Telling(Protocol):
 
     @property
     def origin(self) -> str:
-        """Where its servers are from, in words."""
+        """The owner of the servers."""
         ...
 
     @property
     def ladder(self) -> Ladder:
-        """Its rows."""
+        """The rows of the session."""
         ...
 
     def runs(self, capture: str) -> bool:
@@ -59,7 +59,7 @@ class Telling(Protocol):
         ...
 
     def record(self, key: tuple[str, int]) -> Record | None:
-        """The record of a capture and a number; None if it is not kept."""
+        """Return the record with a capture and a number; None if missing."""
         ...
 
     def body(self, row: Row) -> bytes:
@@ -67,13 +67,13 @@ class Telling(Protocol):
         ...
 
     def tail(self, row: Row, most: int) -> Sequence[Record]:
-        """The last records of a row, about so many at most."""
+        """Return about the last `most` records of a row."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldServer:
-    """What is told of one server.
+class TappedServer:
+    """The known facts of a tapped server.
 
     Attributes:
         status: It, in the form in which one's own are; `ready` while more may come, `stopped` after that.
@@ -89,7 +89,7 @@ class ToldServer:
 
 
 class _Server:
-    """One server, as far as its frames were read."""
+    """A server, as far as its frames were read."""
 
     def __init__(self, name: str) -> None:
         self.status = ServerStatus(name=name, state="ready")
@@ -104,12 +104,12 @@ class _Server:
         self.passed = [0, 0]  # in and out
         self.malformed = 0
         self.has_more = self.has_new_lines = self.has_failed = False
-        self._told: ToldServer | None = None
+        self._told: TappedServer | None = None
 
     @property
-    def told(self) -> ToldServer:
-        """It as a value, the same one while nothing of it changes."""
-        now = ToldServer(
+    def told(self) -> TappedServer:
+        """The facts as a value; identical while nothing changes."""
+        now = TappedServer(
             status=self.status, client=self.client, abilities=self.abilities, listed=MappingProxyType(self.listed)
         )
         if self._told is None or self._told.status is not now.status:
@@ -117,7 +117,7 @@ class _Server:
         return self._told
 
     def count(self, row: Row) -> bool:
-        """Count the frames of a row that is new or has more; whether it is new."""
+        """Count the frames of a new or growing row; whether the row is new."""
         before = self.repeated.get(row.number, int(row.number <= self.newest))
         more = max(row.events, 1) - before
         if row.events > 1:
@@ -131,8 +131,8 @@ class _Server:
         return not before
 
 
-class ToldServers:
-    """Reads what the rows of a session tell of servers: those that are new with each look.
+class TappedServers:
+    """Reads facts about servers from a session's rows.
 
     Args:
         source: The session.
@@ -146,12 +146,12 @@ class ToldServers:
 
     @property
     def whose(self) -> str:
-        """Where they are from, in words."""
+        """The owner of the servers."""
         return self._source.origin
 
     @property
-    def servers(self) -> Sequence[ToldServer]:
-        """Those of which something is told, in the order in which they came."""
+    def servers(self) -> Sequence[TappedServer]:
+        """The known servers, in order of appearance."""
         return [server.told for server in self._servers.values()]
 
     @property
@@ -160,7 +160,7 @@ class ToldServers:
         return bool(self._waiting)
 
     def look(self) -> None:
-        """Read what is new, as much of it as there is time for."""
+        """Read new rows for a limited time."""
         ladder = self._source.ladder
         if ladder.revision != self._revision:
             self._waiting.extend(ladder.changed_since(self._revision))
@@ -176,8 +176,8 @@ class ToldServers:
     def last(self, name: str) -> Sequence[Record]:
         """The last frames of a server, oldest first."""
         rows = [self._source.ladder.rows[number] for number in self._servers[name].recent]
-        found = (self._source.record((row.capture, row.seq)) for row in rows)
-        return [record for record in found if record is not None]
+        records = (self._source.record((row.capture, row.seq)) for row in rows)
+        return [record for record in records if record is not None]
 
     def _take(self, server: _Server, row: Row) -> None:
         server.captures.add(row.capture)
@@ -211,14 +211,14 @@ class ToldServers:
                 self._introduces(server, row.method, result)
 
     def _introduced(self, server: _Server, request: Mapping[str, JSON]) -> None:
-        """The host says who it is."""
+        """Take the host's name and abilities."""
         params = mapping(request.get("params"))
         meta = mapping(params.get("_meta"))
         server.client = _named(introduced(params, "clientInfo"))
         server.abilities = params.get("capabilities", meta.get(_ABILITIES))
 
     def _introduces(self, server: _Server, method: str, result: Mapping[str, JSON]) -> None:
-        """The server says who it is."""
+        """Take the server's name, version and capabilities."""
         versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
         server.status = replace(
             server.status,
@@ -236,14 +236,14 @@ class ToldServers:
         server.status = replace(server.status, tools=tools)
 
     def _value(self, row: Row) -> Mapping[str, JSON]:
-        """What a frame says; nothing where it cannot be read."""
+        """Return a frame as a mapping; empty if unreadable."""
         try:
             return mapping(read_json(self._source.body(row))) if row.size <= MOST else {}
         except (ValueError, RecursionError):
             return {}
 
     def _sum_up(self, server: _Server) -> None:
-        """How it is, and the last lines of its standard error."""
+        """Update the state, the counts and the last lines of standard error."""
         is_live = any(self._source.runs(capture) for capture in server.captures)
         state: State = "failed" if server.has_failed else "ready" if is_live else "stopped"
         if state != server.status.state:
@@ -257,23 +257,23 @@ class ToldServers:
             server.status = replace(server.status, stderr=tuple(self._stderr(server)))
 
     def _stderr(self, server: _Server) -> Sequence[str]:
-        found: list[str] = []
+        lines: list[str] = []
         for number in reversed(server.lines):
-            if len(found) >= LINES:
+            if len(lines) >= LINES:
                 break
             last = self._source.tail(self._source.ladder.rows[number], LINES)
-            found = [*decode(b"".join(record.draft.data for record in last)).splitlines(), *found]
-        return found[-LINES:]
+            lines = [*decode(b"".join(record.draft.data for record in last)).splitlines(), *lines]
+        return lines[-LINES:]
 
 
 def _tools(server: str, listed: Sequence[JSON]) -> Iterator[Tool]:
-    """Tools as they were listed; what this host would make of them says nothing of another one."""
+    """Yield the listed tools, without problems that only this host would have."""
     for tool in read_tools(listed, server=server, identity="", problem_of=lambda _: None):
         yield replace(tool, problem=None) if tool.name else tool
 
 
 def _named(info: Mapping[str, JSON]) -> str:
-    """What a program calls itself."""
+    """Return a program's name and version."""
     return " ".join(filter(None, (_text(info.get(key)) for key in ("name", "version"))))
 
 

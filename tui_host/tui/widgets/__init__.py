@@ -1,1 +1,1 @@
-"""What the screens are made of. Everything that can grow is a line view."""
+"""The widgets of the screens. Every growing widget is a line view."""

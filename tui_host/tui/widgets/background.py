@@ -1,4 +1,4 @@
-"""What stands behind what it holds, and is seen only where that leaves room: painted as one line for all of them."""
+"""Backgrounds of containers, painted as one line for all of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Covered(Widget):
     def render_lines(self, crop: Region) -> list[Strip]:
         """The background."""
         strip = Strip.blank(crop.width, self.rich_style)
-        for each in self.get_line_filters():
-            strip = strip.apply_filter(each, self.background_colors[1])
+        for line_filter in self.get_line_filters():
+            strip = strip.apply_filter(line_filter, self.background_colors[1])
         return [strip] * crop.height
 
 

@@ -1,4 +1,4 @@
-"""A list to choose from: one line each, the current one marked, headings between that are stepped over."""
+"""A list to choose from, with headings between the choices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NONE = ("",) * 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One line.
+    """A choice.
 
     Attributes:
         words: What it is; foreign text as it came.
@@ -51,7 +51,7 @@ class Choice:
 
 
 class ChoiceList(PieceView):
-    """Choices under a cursor. `show` says which there are.
+    """Choices with a cursor.
 
     Args:
         least: Cells that the words keep before anything at their right gives way.
@@ -77,7 +77,7 @@ class ChoiceList(PieceView):
         self._laid_out = -1
 
     def show(self, choices: Sequence[Choice], *, empty: str = "", current: int | None = None) -> None:
-        """Show these, or what to say where there are none; the cursor stays on its line unless it is told where to go."""
+        """Show choices, or a text if empty. The cursor keeps its line unless `current` is given."""
         if (choices, empty) != (self._choices, self._empty):
             self._choices, self._empty = choices, empty
             self._lay_out()
@@ -91,7 +91,7 @@ class ChoiceList(PieceView):
             self.show_line(0 if self.cursor == able[0] else self.cursor)
 
     def _lay_out(self) -> None:
-        """Break the words for an empty list, and find the columns of figures that there is room for."""
+        """Wrap the text of an empty list, and compute the columns of figures that fit."""
         self._laid_out = self.view_width
         width = max(1, self.view_width - 2)
         self._said = [self._empty[start:end] for start, end in fill(self._empty, width)] if self._empty else []
@@ -125,8 +125,8 @@ class ChoiceList(PieceView):
         if self._laid_out != self.view_width:
             self._lay_out()  # painted before it was told of its new size
         if not self._choices:
-            said = self._said[number] if number < len(self._said) else ""
-            return self.strip_of([(" ", ""), (said, "note")])
+            words = self._said[number] if number < len(self._said) else ""
+            return self.strip_of([(" ", ""), (words, "note")])
         choice = self._choices[number]
         more = self.glyphs.more
         if choice.heading:

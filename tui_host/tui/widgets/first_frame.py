@@ -1,4 +1,4 @@
-"""What stands in the chat and in the inspector of the first frame: what their own widgets will show there, drawn by far less."""
+"""Light placeholders for chat and inspector in the first frame."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.suggestions import Offers
 
-EMPTY_LIVE = "Nothing on the wire yet. Ask something: each byte appears here as it moves."
+EMPTY_LIVE = "Nothing sent yet. Ask something, and every byte appears here."
 FROM_FILE = "From a file, read only.  ctrl+n new session  / commands"
 """What stands in the prompt beside what was captured elsewhere."""
 
 
 class FirstChat(Widget):
-    """An empty chat as `Transcript` draws it."""
+    """An empty chat, drawn like `Transcript`."""
 
     DEFAULT_CSS = """
     FirstChat {
@@ -53,7 +53,7 @@ class FirstChat(Widget):
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
-    """Lines of whole words; ours have none that is longer than a line."""
+    """Wrap whole words; no word is longer than a line."""
     line = ""
     for word in text.split(" "):
         if line and cell_len(line) + 1 + cell_len(word) > width:
@@ -85,12 +85,12 @@ class FirstInspector(Widget):
     def render(self) -> Content:
         width = self.size.width
         heading = self.get_visual_style("first-inspector--heading")
-        said = heading_text(Heading(live=not self._reading), width, self._glyphs)
-        lines = [Content.styled(said, heading), Content("")]
+        title = heading_text(Heading(live=not self._reading), width, self._glyphs)
+        lines = [Content.styled(title, heading), Content("")]
         lines += [Content(f"  {words}") for words in _wrapped(self._reading or EMPTY_LIVE, width - 4)]
         return Content("\n").join(lines)
 
 
 def reading_words(title: str) -> str:
-    """What stands in chat and list while a file is read."""
+    """Return the placeholder text while a file is read."""
     return f"reading {title} …"

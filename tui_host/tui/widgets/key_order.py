@@ -1,4 +1,4 @@
-"""Fields whose keys act in the order in which they were pressed."""
+"""Fields that handle keys in the order of typing."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from textual.widget import Widget
 
 
 class KeysInOrder:
-    """Stands before `TextArea` or `Input` in a field's bases: what the field binds acts at once, as letters do.
+    """Mixin before `TextArea` or `Input`: runs the field's bindings at once, like letters.
 
     Textual inserts a letter as the field gets it, and runs a binding when the key has bubbled to the app: of `a backspace b` that
     come together the backspace would meet the `b`.
     """
 
     async def on_key(self, event: events.Key) -> None:
-        """Run what the field binds; keys that it has methods of its own for are theirs."""
+        """Run the field's binding for a key, unless the field has a key method."""
         assert isinstance(self, Widget)  # noqa: S101 - no widget itself: Textual takes component classes from the first base that is one
         if hasattr(self, f"key_{event.name}"):
             return
@@ -30,5 +30,5 @@ class KeysInOrder:
 
 @cache
 def _bindings_of(kind: type[Widget]) -> BindingsMap:
-    """What a class and those that it is made of bind, its own first."""
-    return BindingsMap(binding for each in kind.__mro__ for binding in vars(each).get("BINDINGS", ()))
+    """Return the bindings of a class and its bases, own bindings first."""
+    return BindingsMap(binding for base in kind.__mro__ for binding in vars(base).get("BINDINGS", ()))

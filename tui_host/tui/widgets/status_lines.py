@@ -1,4 +1,4 @@
-"""The lines above, below and between: the header, what is waited for, and the keys."""
+"""Header, waiting line and footer of the main screen."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STATE_STYLES: dict[State, str] = {
 
 
 class Line(Static):
-    """One line that repaints only when its words change."""
+    """A line that repaints only changed words."""
 
     DEFAULT_CSS = """
     Line { height: 1; width: 1fr; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -51,14 +51,14 @@ class Line(Static):
         self._said: Content | None = None
 
     def say(self, words: Content) -> None:
-        """Show these words."""
+        """Show other words."""
         if self._said is None or words != self._said:
             self._said = words
             self.update(words)
 
 
 class Lines:
-    """The three lines of a screen of a session, each made anew only when what it tells is different.
+    """Header, waiting line and footer, each rebuilt only after changes.
 
     Attributes:
         header: Whose session it is, what with, and how it stands.
@@ -73,7 +73,7 @@ class Lines:
         self.header, self.waiting, self.keys = (Line(id=name) for name in ("header", "waiting", "keys"))
 
     def look(self, session: Session | None, width: int, *, foreign: str, shows_chat: bool) -> None:
-        """Take in what is new.
+        """Show the news.
 
         Args:
             session: The one on the screen, None before there is one.
@@ -83,9 +83,9 @@ class Lines:
         """
         waits = 0 if session is None else len(session.open_questions())
         alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not shows_chat else ""
-        told = (*told_in_header(self._host, session), width, alert, foreign)
-        if told != self._in_header:
-            self._in_header = told
+        state = (*told_in_header(self._host, session), width, alert, foreign)
+        if state != self._in_header:
+            self._in_header = state
             self.header.say(header(self._host, session, self._glyphs, width, alert, foreign))
         if session is not None:
             self.waiting.say(waiting(self._host, session))
@@ -95,7 +95,7 @@ class Lines:
 def header(
     host: Host, session: Session | None, glyphs: Glyphs, width: int, alert: str = "", foreign: str = ""
 ) -> Content:
-    """Program, model, protocol, profile, each server's state, the turn, the title; what matters less gives way where it is narrow.
+    """Return program, model, protocol, profile, servers, turn and title; less important words give way.
 
     Args:
         host: Whose servers and sessions.
@@ -136,7 +136,7 @@ def header(
 def _lefts(
     host: Host, session: Session | None, glyphs: Glyphs, foreign: str
 ) -> Sequence[tuple[Sequence[Content], int]]:
-    """What may stand at the left, and how many figures at the right then; the first that has room does."""
+    """Return candidates for the header's left side, with the number of figures at the right, longest first."""
     chosen = host.sessions if session is None else session
     name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
     if foreign:
@@ -145,7 +145,7 @@ def _lefts(
         brief = Content(f"{_briefly(foreign, glyphs)}   ")
         both, few = (whose, _names(names, glyphs, 60)), (brief, _names(names, glyphs, 16))
         less = (brief, _names(names, glyphs, 60)), (brief, _names(names[:1], glyphs, 60))
-        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), *((each, 0) for each in (*less, few, (brief,)))]
+        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), *((left, 0) for left in (*less, few, (brief,)))]
     names = [str(chosen.model), chosen.protocol, _profile(host, chosen)]
     model, short = _names(names, glyphs, 60), _names(names, glyphs, 16)
     servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
@@ -164,7 +164,7 @@ def _lefts(
 
 
 def _briefly(foreign: str, glyphs: Glyphs) -> str:
-    """Whose a session is, the names cut that leave no room for its model; and how it is here: `the OpenAI SDK for…, followed: read only`."""
+    """Shorten the host names of a tapped session: `the OpenAI SDK for…, followed: read only`."""
     from tui_host.tui.markdown.wrap import clip
 
     of, comma, how = foreign.rpartition(", ")
@@ -172,18 +172,18 @@ def _briefly(foreign: str, glyphs: Glyphs) -> str:
 
 
 def _names(names: Sequence[str], glyphs: Glyphs, longest: int) -> Content:
-    """Model, protocol and profile, each of these many characters at most."""
+    """Return model, protocol and profile, each cut to `longest` characters."""
     words = f" {glyphs.dot} ".join(line(name, longest) for name in names if name)
     return Content(f"{words}   " if words else "")
 
 
 def _profile(host: Host, chosen: Sessions | Session) -> str:
-    """The profile in use; empty for none, and for one that is no longer configured."""
+    """Return the profile in use; empty if none is configured."""
     return chosen.profile if chosen.profile in host.settings.profiles else ""
 
 
 def told_in_header(host: Host, session: Session | None) -> tuple[object, ...]:
-    """All that `header` tells, cheap to have and to compare: while it is the same the header is."""
+    """Return everything the header depends on, cheap to compare."""
     pool, recorder = host.pool, host.recorder
     chosen = host.sessions if session is None else session
     of_session = () if session is None else (session.id, session.model, session.asked, session.title, session.turn)
@@ -194,7 +194,9 @@ def told_in_header(host: Host, session: Session | None) -> tuple[object, ...]:
         0 if session is None else len(session.conversation),
         None if pool is None else pool.revision,
         None if recorder is None else (recorder.unkept, recorder.fault),
-        tuple(name for name, other in host.sessions.items() if other is not session and other.open_questions()),
+        tuple(
+            name for name, candidate in host.sessions.items() if candidate is not session and candidate.open_questions()
+        ),
     )
 
 
@@ -209,14 +211,14 @@ def _servers(host: Host, glyphs: Glyphs) -> Content:
 
 
 def _counted(host: Host, glyphs: Glyphs, *, words: bool = True) -> Content:
-    """The same where there is no room for names: how many there are in each state."""
+    """Return the number of servers in each state, for narrow screens."""
     states = [status.state for status in host.pool.statuses()] if host.pool is not None else []
     parts: list[Content] = []
     for state, style in STATE_STYLES.items():
         count = states.count(state)
         if count and state != "disabled":
-            said = f" {count} {state}  " if words else f" {count}  "
-            parts += [Content.styled(_mark(state, glyphs), style), Content(said)]
+            words_shown = f" {count} {state}  " if words else f" {count}  "
+            parts += [Content.styled(_mark(state, glyphs), style), Content(words_shown)]
     return Content.assemble(*parts)
 
 
@@ -226,16 +228,16 @@ def _mark(state: State, glyphs: Glyphs) -> str:
 
 
 def _alerts(host: Host, session: Session | None) -> list[str]:
-    waiting = sum(1 for other in host.sessions.values() if other is not session and other.open_questions())
+    waiting = sum(1 for candidate in host.sessions.values() if candidate is not session and candidate.open_questions())
     words = [f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)"] if waiting else []
     recorder = host.recorder
     if recorder is not None and recorder.unkept:
-        words.append(f"not kept: {recorder.unkept} ({line(recorder.fault, 60)})")
+        words.append(f"not saved: {recorder.unkept} ({line(recorder.fault, 60)})")
     return words
 
 
 def _figures(session: Session | None) -> list[str]:
-    """The turn's number; once it has ended its tokens and its time."""
+    """Return the turn's number, and the tokens and time of a finished turn."""
     if session is None or not session.turn:
         return []
     from tui_host.chat.conversation import SummaryItem
@@ -251,7 +253,7 @@ def _figures(session: Session | None) -> list[str]:
 
 
 def waiting(host: Host, session: Session) -> Content:
-    """What the turn waits for, and since when; nothing while none is at work."""
+    """Say what the turn waits for, and how long; empty between turns."""
     activity = session.activity
     if not activity.waits:
         return Content("")
@@ -262,8 +264,8 @@ def waiting(host: Host, session: Session) -> Content:
         "servers": f"waiting for {_connecting(host)}",
         "demo model": f"waiting for {line(str(session.model), 60)} to start",
         "model": f"waiting for {line(activity.detail, 60) or 'the model'}",
-        "retry": "trying again in",  # why, the note above says
-        "answer": "the answer is coming",
+        "retry": "retrying in",  # why, the note above says
+        "answer": "receiving the answer",
         "you": f"waiting for you: {count} call{'s' * (count != 1)} to decide",
         "tools": f"waiting for {_running(host, session)}",
     }[activity.waits]
@@ -279,7 +281,7 @@ def _connecting(host: Host) -> str:
 
 
 def _running(host: Host, session: Session) -> str:
-    """The calls at work, by name, each with its last sign of life."""
+    """Name the running calls, with their progress."""
     from tui_host.chat.conversation import CallItem
 
     names: list[str] = []
@@ -295,7 +297,7 @@ def _running(host: Host, session: Session) -> str:
 
 @lru_cache(8)
 def keys(width: int) -> Content:
-    """The footer: every key of the table that has a label, as many as there is room for; quitting last."""
+    """Return the footer: keys with labels as far as they fit, quitting last."""
     shown = [action for action in ACTIONS if action.label]
     parts = [Content.assemble(Content.styled(a.shown, "bold $foreground"), Content(f" {a.label}")) for a in shown]
     while len(parts) > 2 and sum(part.cell_length + 2 for part in parts) > width:

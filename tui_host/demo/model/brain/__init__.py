@@ -1,1 +1,1 @@
-"""The rules by which the demo model answers."""
+"""The demo model's rules for answers."""

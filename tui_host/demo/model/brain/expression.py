@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from typing import Literal, TypeAlias, assert_never
 
 Operator: TypeAlias = Literal["+", "-", "*", "/"]
 
-_OPERATORS: dict[str, Operator] = {"+": "+", "-": "-", "*": "*", "/": "/"}
+_OPERATORS: dict[type[ast.operator], Operator] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
 _LONGEST = 300
 _MOST_OPERATIONS = 40
 _CONTEXT = Context(prec=40, Emax=10_000, Emin=-10_000)
@@ -39,20 +41,19 @@ _WORDS = tuple(
     )
 )
 _RUN = re.compile(r"[-+*/^().\d\s]+")
-_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?|\.\d+)|([-+*/^()]))")
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{2,4}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """A number as it was written."""
+    """A number as written."""
 
     value: Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """Two expressions and what is done with them; equal ones are one, and are asked for once."""
+    """An operator on two expressions; equal operations are asked for once."""
 
     operator: Operator
     left: Expression
@@ -63,30 +64,31 @@ Expression: TypeAlias = Number | Operation
 
 
 def find_expression(text: str) -> Expression | None:
-    """The longest arithmetic expression in a text that has at least one operation, None if there is none."""
+    """Return the longest arithmetic expression in a text with at least an operation. None if absent."""
     plain = unicodedata.normalize("NFKC", text.translate(_SIGNS)).replace("**", "^")
     plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", plain)
     for pattern, words in _REWRITTEN:
         plain = pattern.sub(words, plain)
     for pattern, sign in _WORDS:
         plain = pattern.sub(sign, plain)
-    found = (parse(run) for run in sorted(_RUN.findall(plain), key=len, reverse=True) if len(run.strip()) > 2)
-    return next((tree for tree in found if isinstance(tree, Operation)), None)
+    trees = (parse(run) for run in sorted(_RUN.findall(plain), key=len, reverse=True) if len(run.strip()) > 2)
+    return next((tree for tree in trees if isinstance(tree, Operation)), None)
 
 
 def parse(text: str) -> Expression | None:
-    """The tree of a text that is nothing but an expression; None if it is none, or too long for a demonstration."""
+    """Parse a text as an expression. None if it is none, or too long for a demonstration."""
     text = text.strip().rstrip(".").strip()
     if len(text) > _LONGEST or _DATE.fullmatch(text):
         return None
+    plain = _LEADING_ZEROS.sub("", " ".join(text.split())).replace("^", "**")
     try:
-        return _Parser(text).whole()
-    except _NoExpressionError:
+        return _Converter(plain).convert(ast.parse(plain, mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, _NoExpressionError):
         return None
 
 
 def operations(expression: Expression) -> Iterator[Operation]:
-    """All operations, each after those that it needs."""
+    """Yield all operations, operands first."""
     if isinstance(expression, Operation):
         yield from operations(expression.left)
         yield from operations(expression.right)
@@ -94,7 +96,7 @@ def operations(expression: Expression) -> Iterator[Operation]:
 
 
 def compute(operator: Operator, left: Decimal, right: Decimal) -> Decimal | None:
-    """What a tool for this should answer, to tell a surprising result; None for a division by zero."""
+    """Return the result expected from a tool, to notice a surprising result. None for a division by zero."""
     match operator:
         case "+":
             return _CONTEXT.add(left, right)
@@ -108,7 +110,7 @@ def compute(operator: Operator, left: Decimal, right: Decimal) -> Decimal | None
 
 
 def written(expression: Expression, *, in_operation: bool = False) -> str:
-    """The expression for a person, with the parentheses that its order of steps needs."""
+    """Write the expression for a person, with the parentheses needed for the order of steps."""
     match expression:
         case Number(value=value):
             return f"({number_text(value)})" if value < 0 and in_operation else number_text(value)
@@ -116,7 +118,7 @@ def written(expression: Expression, *, in_operation: bool = False) -> str:
             sign = {"*": "×", "-": "−"}.get(operator, operator)
             parts = [
                 _part(left, needs=_binds(left) < _binds(expression)),
-                # Also where mathematics needs none, as in 1 + (2 + 3): it is the order in which tools are asked.
+                # Also where mathematics needs none, as in 1 + (2 + 3), to show the order of the tool calls.
                 _part(right, needs=_binds(right) <= _binds(expression)),
             ]
             return f" {sign} ".join(parts)
@@ -133,7 +135,7 @@ def _binds(expression: Expression) -> int:
 
 
 def number_text(value: Decimal) -> str:
-    """A number as JSON writes it, without an exponent where that stays short."""
+    """Write a number as JSON, without an exponent where short."""
     if value == value.to_integral_value() and abs(value) < Decimal(10) ** 30:
         return str(int(value))
     return format(value, "f") if -30 < value.adjusted() < 30 else str(value)
@@ -143,64 +145,33 @@ class _NoExpressionError(Exception):
     """The text is no expression."""
 
 
-class _Parser:
-    """Recursive descent: sums of products of powers. The length of the text bounds its depth."""
+class _Converter:
+    """Turns Python's tree of an expression into ours. Numbers are read from the text, to keep their digits."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = list(self._split(text))
-        self._position = 0
+        self._text = text
         self._operations = 0
 
-    def whole(self) -> Expression:
-        tree = self._sum()
-        if self._position != len(self._tokens):
-            raise _NoExpressionError
-        return tree
-
-    @staticmethod
-    def _split(text: str) -> Iterator[str]:
-        position = 0
-        while position < len(text):
-            found = _TOKEN.match(text, position)
-            if found is None:
+    def convert(self, node: ast.expr) -> Expression:
+        match node:
+            case ast.Constant():
+                return Number(value=Decimal(self._text[node.col_offset : node.end_col_offset]))
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.convert(operand)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                inner = self.convert(operand)
+                if isinstance(inner, Number):
+                    return Number(value=-inner.value)
+                return self._operation("-", Number(value=Decimal(0)), inner)
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return self._power(self.convert(left), self.convert(right))
+            case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
+                return self._operation(_OPERATORS[type(operator)], self.convert(left), self.convert(right))
+            case _:
                 raise _NoExpressionError
-            yield found[1] or found[2]
-            position = found.end()
 
-    def _next(self, signs: str) -> str:
-        if self._position < len(self._tokens) and self._tokens[self._position] in signs:
-            self._position += 1
-            return self._tokens[self._position - 1]
-        return ""
-
-    def _sum(self) -> Expression:
-        tree = self._product()
-        while sign := self._next("+-"):
-            tree = self._operation(sign, tree, self._product())
-        return tree
-
-    def _product(self) -> Expression:
-        tree = self._signed()
-        while sign := self._next("*/"):
-            tree = self._operation(sign, tree, self._signed())
-        return tree
-
-    def _signed(self) -> Expression:
-        if self._next("+"):
-            return self._signed()
-        if not self._next("-"):
-            return self._power()
-        inner = self._signed()
-        if isinstance(inner, Number):
-            return Number(value=-inner.value)
-        return self._operation("-", Number(value=Decimal(0)), inner)
-
-    def _power(self) -> Expression:
-        base = self._atom()
-        if not self._next("^"):
-            return base
-        exponent = self._signed()
-        # No tool raises to a power: a small whole one is as many multiplications.
+    def _power(self, base: Expression, exponent: Expression) -> Expression:
+        # No tool raises to a power: a small whole exponent becomes as many multiplications.
         if not isinstance(exponent, Number) or exponent.value not in range(1, 11):
             raise _NoExpressionError
         tree = base
@@ -210,19 +181,8 @@ class _Parser:
             tree = self._operation("*", tree, base)
         return tree
 
-    def _atom(self) -> Expression:
-        if self._next("("):
-            tree = self._sum()
-            if not self._next(")"):
-                raise _NoExpressionError
-            return tree
-        if self._position == len(self._tokens) or not self._tokens[self._position][-1].isdigit():
-            raise _NoExpressionError
-        self._position += 1
-        return Number(value=Decimal(self._tokens[self._position - 1]))
-
-    def _operation(self, sign: str, left: Expression, right: Expression) -> Operation:
+    def _operation(self, operator: Operator, left: Expression, right: Expression) -> Operation:
         self._operations += 1
         if self._operations > _MOST_OPERATIONS:
             raise _NoExpressionError
-        return Operation(operator=_OPERATORS[sign], left=left, right=right)
+        return Operation(operator=operator, left=left, right=right)

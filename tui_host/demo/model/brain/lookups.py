@@ -1,4 +1,4 @@
-"""Questions that are answered by looking each of several things up with a tool."""
+"""Questions answered by looking up each of several things with a tool."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tui_host.demo.model.question_turn import Turn
 
 
 def look_up(turn: Turn, wanted: list[AskedCall], announcement: str) -> Plan:
-    """Asks for all that has no result yet, at once; when all are there, or one was rejected, tells them.
+    """Ask at once for everything still without a result; once all results are there, or a call is rejected, answer.
 
     Args:
         turn: The turn.

@@ -1,4 +1,4 @@
-"""Rule: a call named by the person, for any tool that was offered."""
+"""Rule: a call named by the person, for any offered tool."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class _Named:
 
 
 def call(turn: Turn) -> Plan | None:
-    """`call SERVER.TOOL JSON`, one or several lines of it, asked for all at once."""
-    found = list(_CALL.finditer(turn.question))
-    if not found or found[0].start() > 0:
+    """Answer `call SERVER.TOOL JSON`: all lines are asked for at once."""
+    matches = list(_CALL.finditer(turn.question))
+    if not matches or matches[0].start() > 0:
         return None
-    ends = [following.start() for following in found[1:]] + [len(turn.question)]
-    named = [_read(match["name"], turn.question[match.end() : end]) for match, end in zip(found, ends, strict=True)]
-    # What was asked for already is answered from its results, though its server may be gone by now.
+    ends = [following.start() for following in matches[1:]] + [len(turn.question)]
+    named = [_read(match["name"], turn.question[match.end() : end]) for match, end in zip(matches, ends, strict=True)]
+    # Calls with results are answered from the results, even if the server is gone by now.
     mistakes = [] if turn.done else [text for item in named if (text := _mistake(turn, item))]
     if mistakes:
         return turn.answer("\n".join(f"- {text}" for text in mistakes) if len(mistakes) > 1 else mistakes[0])
@@ -39,10 +39,10 @@ def call(turn: Turn) -> Plan | None:
 
 def raw_call(turn: Turn) -> Plan | None:
     """`raw call SERVER.TOOL TEXT`: the text goes out as the arguments, JSON or not; an unknown tool's name too."""
-    found = _RAW.match(turn.question)
-    if not found:
+    match = _RAW.match(turn.question)
+    if not match:
         return None
-    return _ask_or_tell(turn, [_asked(turn, _Named(asked=found["name"], arguments=found["text"]))])
+    return _ask_or_tell(turn, [_asked(turn, _Named(asked=match["name"], arguments=match["text"]))])
 
 
 def _read(asked: str, rest: str) -> _Named:

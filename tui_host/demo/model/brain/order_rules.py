@@ -1,4 +1,4 @@
-"""Rule: where an order is, by its number; all orders."""
+"""Rule: orders by number, and the list of all orders."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _ALL = re.compile(
 def orders(turn: Turn) -> Plan | None:
     """Looks orders up with `get_order` or `list_orders`."""
     for pattern in _BY_NUMBER:
-        found = pattern.search(turn.head)
-        if found:
-            return _by_number(turn, list(dict.fromkeys(re.findall(r"\d+", found[1])))[:10])
+        match = pattern.search(turn.head)
+        if match:
+            return _by_number(turn, list(dict.fromkeys(re.findall(r"\d+", match[1])))[:10])
     return _all(turn) if _ALL.search(turn.head) else None
 
 

@@ -1,4 +1,4 @@
-"""Rules: calls in a wrong or misleading form, questions back, resources: to see what a host makes of them."""
+"""Rules: calls in a wrong or misleading form, questions back, resources: to test hosts."""
 
 from __future__ import annotations
 
@@ -37,36 +37,36 @@ _MOST_OPTIONS = 5
 
 
 def quirky_call(turn: Turn) -> Plan | None:
-    """`unclosed call …`, `invented call …`, and so on: a call whose form says something that the protocol does not want."""
-    found = _QUIRKY.match(turn.question)
-    if not found:
+    """Answer `unclosed call …`, `invented call …` and the like: a call in a form against the protocol."""
+    match = _QUIRKY.match(turn.question)
+    if not match:
         return None
-    kind = _KINDS[found[1].lower()]
+    kind = _KINDS[match[1].lower()]
     if kind == "unclosed":
-        return _until_mended(turn, found.end()) or replace(_call(replace(turn, rounds=()), found.end()), quirk=kind)
-    plan = _call(turn, found.end())
+        return _until_mended(turn, match.end()) or replace(_call(replace(turn, rounds=()), match.end()), quirk=kind)
+    plan = _call(turn, match.end())
     return replace(plan, quirk=kind) if plan.calls else plan
 
 
 def malformed_call(turn: Turn) -> Plan | None:
-    """`malformed call …`: arguments that are no JSON; the right ones once the host has said so, or never with `always`."""
-    found = _MALFORMED.match(turn.question)
-    if not found:
+    """Answer `malformed call …` with broken arguments, mended after the host's complaint, or never with `always`."""
+    match = _MALFORMED.match(turn.question)
+    if not match:
         return None
-    stays = bool(found[1]) and len(turn.rounds) < _MOST_MALFORMED
-    plan = _call(replace(turn, rounds=()), found.end())
-    mended = None if stays or not plan.calls else _until_mended(turn, found.end())
-    broken = tuple(AskedCall(name=one.name, arguments=f"{one.arguments[:-1]},}}") for one in plan.calls)
+    stays = bool(match[1]) and len(turn.rounds) < _MOST_MALFORMED
+    plan = _call(replace(turn, rounds=()), match.end())
+    mended = None if stays or not plan.calls else _until_mended(turn, match.end())
+    broken = tuple(AskedCall(name=asked.name, arguments=f"{asked.arguments[:-1]},}}") for asked in plan.calls)
     return mended or replace(plan, calls=broken)
 
 
 def _until_mended(turn: Turn, end: int) -> Plan | None:
-    """The same call in its right form once the wrong one was refused, then its result; None before that."""
+    """Repeat a refused call in its right form, then tell its result. None before a refusal."""
     if not turn.rounds:
         return _call(turn, end) if turn.is_corrected else None
-    if len(turn.rounds) == 1 and all(one.fate == "failed" for one in turn.done):
+    if len(turn.rounds) == 1 and all(done_call.fate == "failed" for done_call in turn.done):
         return _call(replace(turn, rounds=()), end)
-    return turn.answer("\n\n".join(what_went_wrong(turn, one) for one in turn.rounds[-1]))
+    return turn.answer("\n\n".join(what_went_wrong(turn, done_call) for done_call in turn.rounds[-1]))
 
 
 def _call(turn: Turn, end: int) -> Plan:
@@ -77,15 +77,15 @@ def _call(turn: Turn, end: int) -> Plan:
 
 
 def question_back(turn: Turn) -> Plan | None:
-    """`ask me Which city? Paris | Tokyo`: a question to the person, with answers to choose from where there is a form for it."""
-    found = _ASK.match(turn.question)
-    if not found:
+    """Answer `ask me Which city? Paris | Tokyo` with a question to the person."""
+    match = _ASK.match(turn.question)
+    if not match:
         return None
-    question = found["question"].strip() or turn.words("What do you mean?", "你的意思是？")
-    options = [option.strip() for option in found["options"].split("|") if option.strip()][:_MOST_OPTIONS]
+    question = match["question"].strip() or turn.words("What do you mean?", "你的意思是？")
+    options = [option.strip() for option in match["options"].split("|") if option.strip()][:_MOST_OPTIONS]
     if turn.done:
-        told = in_one_line(turn.done[-1].told)
-        return turn.answer(turn.words(f"You answered: {told}", f"你的回答是：{told}"))
+        reply = in_one_line(turn.done[-1].told)
+        return turn.answer(turn.words(f"You answered: {reply}", f"你的回答是：{reply}"))
     if not any(tool.name == "ask_followup_question" for tool in turn.tools.tools):
         return turn.answer("\n".join([question, "", *(f"- {option}" for option in options)]))
     options = options or [turn.words("Yes", "是"), turn.words("No", "否")]
@@ -94,13 +94,13 @@ def question_back(turn: Turn) -> Plan | None:
 
 
 def resource(turn: Turn) -> Plan | None:
-    """`read resource SERVER URI`, where a protocol lets the model read one by itself."""
-    found = _READ.match(turn.question)
-    if not found:
+    """Answer `read resource SERVER URI`, where a protocol lets the model read resources."""
+    match = _READ.match(turn.question)
+    if not match:
         return None
     if turn.done:
-        return turn.answer("\n\n".join(what_went_wrong(turn, one) for one in turn.done))
+        return turn.answer("\n\n".join(what_went_wrong(turn, done_call) for done_call in turn.done))
     if not any(tool.name == "access_mcp_resource" for tool in turn.tools.tools):
         return turn.answer(turn.words("I was offered no way to read a resource.", "请求里没有读取资源的办法。"))
-    values = arguments_text({"server_name": found["server"], "uri": found["uri"]})
+    values = arguments_text({"server_name": match["server"], "uri": match["uri"]})
     return turn.ask([AskedCall(name="access_mcp_resource", arguments=values)])

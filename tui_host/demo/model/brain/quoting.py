@@ -1,4 +1,4 @@
-"""Results of tools, quoted in Markdown so that nothing in them can pass for the answer's own words."""
+"""Results of tools quoted in Markdown, so that nothing inside can pass for the answer's own words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _BLOCK = 4_000
 
 
 def quote(turn: Turn, text: str) -> str:
-    """A result as inline code if it is one short line, else as a fenced block, cut with a note if it is long.
+    """Write a result as inline code if short, else as a fenced block, cut with a note if long.
 
-    It begins with the blank or the empty line that sets it off from the words before it.
+    The text begins with a blank, or with an empty line before a block.
     """
     if not text.strip():
         return turn.words(" nothing", "（空）")
@@ -32,12 +32,12 @@ def quote(turn: Turn, text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """A result as part of a sentence: blanks and line ends become one blank."""
+    """Write a result as part of a sentence, in a single line."""
     return " ".join(text.split())[:1_000]
 
 
 def what_went_wrong(turn: Turn, done: DoneCall) -> str:
-    """A sentence on a call that gave no result."""
+    """Write a sentence about a finished call."""
     name = f"`{done.call.name}`"
     match done.fate:
         case "rejected":
@@ -53,15 +53,17 @@ def what_went_wrong(turn: Turn, done: DoneCall) -> str:
         case "failed":
             return turn.words(f"{name} failed:{quote(turn, done.told)}", f"{name} 失败了：{quote(turn, done.told)}")
         case "answered":
-            said = turn.words(f"{name} answered{quote(turn, done.told)}", f"{name} 的结果：{quote(turn, done.told)}")
+            sentence = turn.words(
+                f"{name} answered{quote(turn, done.told)}", f"{name} 的结果：{quote(turn, done.told)}"
+            )
             if not done.images:
-                return said
+                return sentence
             count = len(done.images)
             images = turn.words(
                 f"{count} image{'s' if count > 1 else ''} came with it: {'; '.join(done.images)}.",
                 f"附带 {count} 张图片：{'；'.join(done.images)}。",
             )
-            return f"{said}\n\n{images}"
+            return f"{sentence}\n\n{images}"
 
 
 def _is_json(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""From a conversation to a plan: the first rule that recognises the question answers it."""
+"""From a conversation to a plan: the first matching rule answers the question."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _THINK = re.compile(
 
 
 def answer(conversation: Conversation) -> Plan:
-    """What the demo model says next. Depends on the conversation alone, so the same one is always answered alike."""
+    """Return the demo model's next answer, which depends on the conversation alone."""
     turn, is_asked = _without_thinking(turn_of(conversation))
     plan, rule = _first(turn)
     thinks = conversation.thinking == "always" or (is_asked and conversation.thinking == "asked")
@@ -52,13 +52,13 @@ def answer(conversation: Conversation) -> Plan:
 
 
 def wants_tools(conversation: Conversation) -> bool:
-    """Whether the question is one for tools, whichever were offered."""
+    """Tell whether the question needs tools, offered or not."""
     turn, _ = _without_thinking(turn_of(conversation))
     return _first(turn)[1] in {turn.words(english, chinese) for english, chinese, _ in _RULES if english in _WITH_TOOLS}
 
 
 def _without_thinking(turn: Turn) -> tuple[Turn, bool]:
-    """The turn without the words that ask to think, and whether there were any."""
+    """Return the turn without the words asking to think, and whether any were found."""
     prefix = _THINK.match(turn.question)
     return (replace(turn, question=turn.question[prefix.end() :].strip()), True) if prefix else (turn, False)
 

@@ -20,7 +20,7 @@ from tui_host.demo.model.brain.expression import (
     written,
 )
 from tui_host.demo.model.brain.quoting import what_went_wrong
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import is_object
 from tui_host.demo.model.plan import AskedCall, Plan
 from tui_host.demo.model.question_turn import DoneCall, Turn
 from tui_host.demo.model.request_content import Tool
@@ -52,7 +52,7 @@ class _Step:
 
     @property
     def is_surprising(self) -> bool:
-        """Whether the tool answered something else than arithmetic would: its arguments may have been edited."""
+        """Whether the tool's answer differs from arithmetic: its arguments may have been edited."""
         expected = compute(self.operation.operator, self.left, self.right)
         if expected is None or self.result is None:
             return False
@@ -60,7 +60,7 @@ class _Step:
 
 
 def sums(turn: Turn) -> Plan | None:
-    """Asks for the operations whose operands are known, until the last one has its result."""
+    """Ask for operations with known operands, until the last has its result."""
     expression = find_expression(turn.head)
     if expression is None:
         return None
@@ -69,46 +69,46 @@ def sums(turn: Turn) -> Plan | None:
     missing: list[Operator] = [operator for operator in _TOOLS if operator in used and tools[operator] is None]
     if missing:
         return _no_tool(turn, expression, missing)
-    steps, known = _replay(turn, expression)
+    steps, results = _replay(turn, expression)
     if any(step.result is None for step in steps):
         return _gave_up(turn, expression, steps)
-    ready = _ready(expression, known)
+    ready = _ready(expression, results)
     if not ready:
         return _result(turn, expression, steps)
-    return turn.ask([call for operation in ready if (call := _asked(operation, known, tools[operation.operator]))])
+    return turn.ask([call for operation in ready if (call := _asked(operation, results, tools[operation.operator]))])
 
 
 def _replay(turn: Turn, expression: Expression) -> tuple[list[_Step], _Known]:
-    """Goes through the rounds of the turn again: each asked for what was ready then, in this order."""
+    """Replay the turn's rounds: each asked for the operations ready then, in order."""
     steps: list[_Step] = []
-    known: _Known = {}
+    results: _Known = {}
     for calls in turn.rounds:
-        ready = _ready(expression, known)
+        ready = _ready(expression, results)
         for operation, done in zip(ready, calls, strict=False):
             step = _Step(
                 operation=operation,
-                left=_value(operation.left, known),
-                right=_value(operation.right, known),
+                left=_value(operation.left, results),
+                right=_value(operation.right, results),
                 done=done,
                 result=read_number(done.told) if done.fate == "answered" else None,
             )
             steps.append(step)
-        known |= {step.operation: step.result for step in steps if step.result is not None}
+        results |= {step.operation: step.result for step in steps if step.result is not None}
         if any(step.result is None for step in steps):
             break
-    return steps, known
+    return steps, results
 
 
 def _ready(expression: Expression, known: _Known) -> list[Operation]:
     def is_known(part: Expression) -> bool:
         return isinstance(part, Number) or part in known
 
-    found = [
+    ready = [
         operation
         for operation in operations(expression)
         if operation not in known and is_known(operation.left) and is_known(operation.right)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(ready))
 
 
 def _value(expression: Expression, known: _Known) -> Decimal:
@@ -127,16 +127,16 @@ def _asked(operation: Operation, known: _Known, tool: Tool | None) -> AskedCall 
 
 
 def read_number(text: str) -> Decimal | None:
-    """The number that a tool's text is or ends with; None if it has none."""
+    """Return the number in a tool's text, the last if several. None if absent."""
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
         value = None  # plain text, as most tools give it
     if is_object(value) and "result" in value:
         text = str(value["result"])
-    found = _NUMBER.findall(text[-2_000:])
+    numbers = _NUMBER.findall(text[-2_000:])
     try:
-        return Decimal(found[-1]) if found else None
+        return Decimal(numbers[-1]) if numbers else None
     except InvalidOperation:
         return None
 

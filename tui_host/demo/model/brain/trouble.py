@@ -1,4 +1,4 @@
-"""Rule: errors on request, to see what a host makes of them."""
+"""Rule: errors on request, to test hosts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _BEGINNING = (
 
 
 def trouble(turn: Turn) -> Plan | None:
-    """`error 429` and other statuses, with `once` only the first time; `error stream|cut|hang|html|length|empty`."""
-    found = _ASKED.match(turn.question)
-    if not found:
+    """Answer `error 429` and other statuses, with `once` only the first time, and `error stream|cut|hang|html|length|empty`."""
+    match = _ASKED.match(turn.question)
+    if not match:
         return None
-    what = found["what"].lower()
+    what = match["what"].lower()
     if what.isdigit():
         return Plan(
             text=turn.answer(turn.words("This time there is no error.", "这一次没有出错。")).text,
-            trouble=Refusal(status=int(what), once=bool(found["once"])),
+            trouble=Refusal(status=int(what), once=bool(match["once"])),
         )
     beginning = turn.words(*_BEGINNING)
     plans = {

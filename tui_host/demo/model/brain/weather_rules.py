@@ -1,4 +1,4 @@
-"""Rule: the weather, and alerts, of one or several cities."""
+"""Rule: weather and alerts for cities."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def _asked(tool: Tool, city: str) -> AskedCall:
 
 
 def cities_in(question: str) -> list[str]:
-    """The cities that a question about the weather names, as they are written there."""
+    """Return the cities in a question about the weather, as written."""
     if re.search(r"[\u3400-\u9fff]", question) and not re.search(r"\b(?:in|for|at)\s", question, re.IGNORECASE):
         places = [_CHINESE_FILLING.sub(" ", question)]
     else:
         line = next(
             (line for line in question.splitlines() if _FORECAST.search(line) or _ALERTS.search(line)), question
         )
-        places = [found[1] for found in _PLACES.finditer(line)] or [found[1] for found in _BEFORE.finditer(line)]
+        places = [match[1] for match in _PLACES.finditer(line)] or [match[1] for match in _BEFORE.finditer(line)]
     names = [_bare(name) for place in places for name in _SEPARATORS.split(place[:500])]
     cities: dict[str, str] = {}
     for name in names:

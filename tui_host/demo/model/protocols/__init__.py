@@ -1,1 +1,1 @@
-"""Tool protocols in plain text: what the demo model reads out of a prompt that describes one, and writes in its form."""
+"""Tool protocols in plain text, as described in a prompt and used by the demo model."""

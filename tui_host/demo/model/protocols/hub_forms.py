@@ -1,4 +1,4 @@
-"""Progressive discovery: three tools in place of all, which list the others, tell one in full, and run one."""
+"""Progressive discovery: three tools instead of all, to list, inspect and invoke tools."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tui_host.demo.model.brain.rules import wants_tools
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import compact, is_object, object_at, parameters, parsed, text_at
 from tui_host.demo.model.plan import AskedCall, Plan, arguments_text
 from tui_host.demo.model.protocols.listed_tools import objects_in, schema_in
 from tui_host.demo.model.question_turn import turn_of
 from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, Message, Tool, ToolSaid
 from tui_host.demo.model.toolbox import own_name, parameter
-from tui_host.demo.model.wires.wire_reading import parameters
 
 _META = {
     "list": ("list", "list_tools", "tools_list"),
@@ -33,12 +32,12 @@ _MOST_PAGES = 20
 
 @dataclass(slots=True, kw_only=True)
 class _Seen:
-    """What the model has learned in this conversation.
+    """The model's knowledge of tools in a conversation.
 
     Attributes:
-        listed: The tools that were listed, by name.
-        types: The parameters of those that were told in full.
-        total: How many there are, as far as the list says.
+        listed: The listed tools, by name.
+        told: The names of inspected tools.
+        total: The number of tools by the list's own account.
     """
 
     listed: dict[str, Tool] = field(default_factory=dict[str, Tool])
@@ -48,7 +47,7 @@ class _Seen:
 
 
 def through_hub(conversation: Conversation, answer: Callable[[Conversation], Plan]) -> Plan:
-    """The plan for a conversation; one that offers no more than the three tools is led through them."""
+    """Plan an answer; a conversation with only the three tools is led through them."""
     meta = _meta_tools(conversation.tools)
     if meta is None:
         return answer(conversation)
@@ -76,9 +75,11 @@ def _asked(plan: Plan, calls: list[AskedCall], conversation: Conversation) -> Pl
 
 
 def _meta_tools(tools: tuple[Tool, ...]) -> Mapping[str, Tool] | None:
-    others = [tool for tool in tools if not tool.is_of_host]
-    found = {role: tool for role, names in _META.items() for tool in others if own_name(tool.name).casefold() in names}
-    return found if len(found) == len(_META) == len(others) else None
+    offered = [tool for tool in tools if not tool.is_of_host]
+    by_role = {
+        role: tool for role, names in _META.items() for tool in offered if own_name(tool.name).casefold() in names
+    }
+    return by_role if len(by_role) == len(_META) == len(offered) else None
 
 
 def _page(tool: Tool, offset: int) -> AskedCall:
@@ -92,7 +93,7 @@ def _invoked(tool: Tool, call: AskedCall) -> AskedCall:
 
 
 def _messages(conversation: Conversation, meta: Mapping[str, Tool], seen: _Seen) -> list[Message]:
-    """The conversation as if the tools had been there from the start; what was listed and told on the way is noted."""
+    """Return the conversation as if all tools had been offered, noting the tools listed on the way."""
     roles = {tool.name: role for role, tool in meta.items()}
     asked = {
         call.id: call
@@ -100,11 +101,11 @@ def _messages(conversation: Conversation, meta: Mapping[str, Tool], seen: _Seen)
         if isinstance(message, AssistantSaid)
         for call in message.calls
     }
-    found: list[Message] = []
+    messages: list[Message] = []
     for message in conversation.messages:
         if isinstance(message, AssistantSaid):
             calls = tuple(_inner(call, meta["invoke"]) for call in message.calls if roles.get(call.name) == "invoke")
-            found.append(replace(message, calls=calls))
+            messages.append(replace(message, calls=calls))
         elif isinstance(message, ToolSaid) and message.call_id in asked:
             role = roles.get(asked[message.call_id].name)
             if role == "list":
@@ -112,61 +113,57 @@ def _messages(conversation: Conversation, meta: Mapping[str, Tool], seen: _Seen)
             elif role == "inspect":
                 _note_tool(_argument(asked[message.call_id], meta["inspect"]), message.text, seen)
             else:
-                found.append(message)
+                messages.append(message)
         else:
-            found.append(message)
-    return found
+            messages.append(message)
+    return messages
 
 
 def _argument(call: Call, tool: Tool) -> str:
-    value = _object(call.arguments).get(parameter(tool, "name", "tool"))
-    return value if isinstance(value, str) else ""
+    return text_at(parsed(call.arguments), parameter(tool, "name", "tool"))
 
 
 def _inner(call: Call, invoke: Tool) -> Call:
-    values = _object(call.arguments)
-    given = values.get(parameter(invoke, "params", "arguments", "parameters"))
-    arguments = json.dumps(given, ensure_ascii=False, separators=(",", ":")) if is_object(given) else call.arguments
+    values = parsed(call.arguments)
+    given = values.get(parameter(invoke, "params", "arguments", "parameters")) if is_object(values) else None
+    arguments = compact(given) if is_object(given) else call.arguments
     return Call(id=call.id, name=_argument(call, invoke) or call.name, arguments=arguments)
-
-
-def _object(text: str) -> dict[str, object]:
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return value if is_object(value) else {}
 
 
 def _note_list(text: str, seen: _Seen) -> None:
     seen.pages += 1
-    for found in _LISTED.finditer(text):
-        identity = found["id"] or ""
-        name = identity if "__" in identity else found["name"]
-        tool = Tool(name=name, description=(found["words"] or "").strip(), types={}, required=())
+    for entry in _LISTED.finditer(text):
+        identity = entry["id"] or ""
+        name = identity if "__" in identity else entry["name"]
+        tool = Tool(name=name, description=(entry["words"] or "").strip(), types={}, required=())
         seen.listed.setdefault(name, tool)
     total = _TOTAL.search(text)
     seen.total = int(total[1]) if total else len(seen.listed)
 
 
 def _note_tool(name: str, text: str, seen: _Seen) -> None:
-    """What was told of a tool: a schema, or a comment in the form of documentation."""
+    """Note a tool's parameters from a schema, or from a comment in the form of documentation."""
     if not name or name not in seen.listed:
         return
     seen.told.add(name)
-    schema = schema_in(text) or next((one for value in objects_in(text) if (one := _schema_inside(value))), None)
+    schema = schema_in(text) or next(
+        (documented_parameter for value in objects_in(text) if (documented_parameter := _schema_inside(value))), None
+    )
     if schema is not None:
         types, required = parameters(schema)
     else:
-        found = list(_DOCUMENTED.finditer(text))
-        types = {one["name"]: one["kind"].strip() for one in found}
-        required = tuple(one["name"] for one in found if "required" in one["rest"])
+        documented = list(_DOCUMENTED.finditer(text))
+        types = {
+            documented_parameter["name"]: documented_parameter["kind"].strip() for documented_parameter in documented
+        }
+        required = tuple(
+            documented_parameter["name"]
+            for documented_parameter in documented
+            if "required" in documented_parameter["rest"]
+        )
     seen.listed[name] = replace(seen.listed[name], types=types, required=required)
 
 
 def _schema_inside(value: dict[str, object]) -> dict[str, object] | None:
-    for key in ("parameters", "inputSchema", "input_schema", "schema"):
-        inner = value.get(key)
-        if is_object(inner):
-            return inner
-    return None
+    keys = ("parameters", "inputSchema", "input_schema", "schema")
+    return next((inner for key in keys if (inner := object_at(value, key))), None)

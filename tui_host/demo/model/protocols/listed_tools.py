@@ -1,4 +1,4 @@
-"""The tools that a system prompt lists, in whatever way it lists them: as tags, as JSON, as paragraphs with labels."""
+"""Reads the tools in a system prompt, listed as tags, as JSON, or as paragraphs with labels."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.json_values import is_object, parameters
 from tui_host.demo.model.request_content import Tool
-from tui_host.demo.model.wires.wire_reading import parameters
 
 _LIST = re.compile(r"<tools>(.*?)</tools>", re.DOTALL)
 _TAGGED = re.compile(r"<tool>(.*?)</tool>", re.DOTALL)
@@ -34,18 +33,18 @@ _SIGNATURE = re.compile(r"\s*\(([^()]*)\)")
 
 
 def offered_in(prompt: str) -> tuple[Tool, ...]:
-    """All tools that a prompt lists, each once, in its order."""
-    lists = "\n".join(found[1] for found in _LIST.finditer(prompt))
+    """Return all tools in a prompt, each once, in order."""
+    lists = "\n".join(tool_list[1] for tool_list in _LIST.finditer(prompt))
     place = lists if lists.strip() else prompt
     return once((*tagged(place), *in_json(place))) or once(labelled(place))
 
 
 def once(tools: Iterable[Tool]) -> tuple[Tool, ...]:
     """The first of each name."""
-    found: dict[str, Tool] = {}
+    tools_by_name: dict[str, Tool] = {}
     for tool in tools:
-        found.setdefault(tool.name, tool)
-    return tuple(found.values())
+        tools_by_name.setdefault(tool.name, tool)
+    return tuple(tools_by_name.values())
 
 
 def tagged(prompt: str) -> Iterator[Tool]:
@@ -57,9 +56,9 @@ def tagged(prompt: str) -> Iterator[Tool]:
 
 
 def inner(text: str, tag: str) -> str:
-    """The text of the first element of that name, empty if there is none."""
-    found = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
-    return found[1].strip() if found else ""
+    """Return the text of the first element with a name, empty if absent."""
+    match = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+    return match[1].strip() if match else ""
 
 
 def in_json(prompt: str) -> Iterator[Tool]:
@@ -76,23 +75,23 @@ def in_json(prompt: str) -> Iterator[Tool]:
 
 
 def labelled(prompt: str) -> Iterator[Tool]:
-    """Paragraphs and lists: a name that stands in front, then its schema or its parameters one by one."""
-    found = [one for one in _LABELLED.finditer(prompt) if one["label"] or "__" in one["name"]]
-    ends = [one.start() for one in found[1:]] + [len(prompt)]
-    for one, end in zip(found, ends, strict=True):
-        text = prompt[one.start("rest") : end]
+    """Read paragraphs and lists: a name in front, then a schema or the parameters."""
+    heads = [head for head in _LABELLED.finditer(prompt) if head["label"] or "__" in head["name"]]
+    ends = [head.start() for head in heads[1:]] + [len(prompt)]
+    for head, end in zip(heads, ends, strict=True):
+        text = prompt[head.start("rest") : end]
         described = _DESCRIPTION.search(text)
-        description = described[1] if described else one["rest"].strip(" \t:：—–-")
+        description = described[1] if described else head["rest"].strip(" \t:：—–-")
         schema = schema_in(text)
         if schema is not None:
-            yield made(one["name"], description, schema)
+            yield made(head["name"], description, schema)
         else:
-            types, required = _one_by_one(one["rest"], text)
-            yield Tool(name=one["name"], description=description, types=types, required=required)
+            types, required = _one_by_one(head["rest"], text)
+            yield Tool(name=head["name"], description=description, types=types, required=required)
 
 
 def _one_by_one(rest: str, text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The parameters of a signature, or of a list under a line that speaks of parameters."""
+    """Read the parameters of a signature, or of a list below a line about parameters."""
     signature = _SIGNATURE.match(rest)
     if signature and ":" in signature[1]:
         pairs = [part.partition(":") for part in signature[1].split(",")]
@@ -102,27 +101,27 @@ def _one_by_one(rest: str, text: str) -> tuple[dict[str, str], tuple[str, ...]]:
     named: dict[str, str] = {}
     required: list[str] = []
     place = begun.end() if begun else len(text)
-    for one in _PARAMETER.finditer(text, place):
+    for entry in _PARAMETER.finditer(text, place):
         # A list ends where something else stands between, be it a blank line.
-        gap = text[place : one.start()]
+        gap = text[place : entry.start()]
         if gap.strip() or (named and gap.count("\n") > 1):
             break
-        place = one.end()
-        words = f"{one['kind'] or ''} {one['rest'] or ''}"
+        place = entry.end()
+        words = f"{entry['kind'] or ''} {entry['rest'] or ''}"
         kind = _KINDS.search(words)
-        named[one["name"]] = kind[1].lower() if kind else ""
+        named[entry["name"]] = kind[1].lower() if kind else ""
         if _REQUIRED.search(words):
-            required.append(one["name"])
+            required.append(entry["name"])
     return named, tuple(required)
 
 
 def schema_in(text: str) -> dict[str, object] | None:
-    """The first object in a text that is a schema of parameters, or is empty."""
+    """Return the first object in a text resembling a schema of parameters."""
     return next((value for value in objects_in(text) if "properties" in value or value.get("type") == "object"), None)
 
 
 def objects_in(text: str) -> Iterator[dict[str, object]]:
-    """The objects in a text that are not within another one."""
+    """Yield the outermost JSON objects in a text."""
     decoder = json.JSONDecoder()
     place = text.find("{")
     while place >= 0:
@@ -136,6 +135,6 @@ def objects_in(text: str) -> Iterator[dict[str, object]]:
 
 
 def made(name: str, description: str, schema: object) -> Tool:
-    """A tool of these."""
+    """Make a tool."""
     types, required = parameters(schema)
     return Tool(name=name, description=description, types=types, required=required)

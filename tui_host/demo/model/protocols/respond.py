@@ -1,4 +1,4 @@
-"""From a request to a plan: which protocol its prompt describes, what was said in it, and the answer in the same form."""
+"""From a request to a plan: recognises the prompt's tool protocol, reads the conversation, and writes the answer in its form."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from dataclasses import replace
 
 from tui_host.demo.model.brain.rules import answer
 from tui_host.demo.model.plan import AskedCall, Breakage, Plan
-from tui_host.demo.model.protocols.cherry import Cherry
-from tui_host.demo.model.protocols.cline import Cline
-from tui_host.demo.model.protocols.hermes import Hermes
+from tui_host.demo.model.protocols.cline_grammar import Cline
+from tui_host.demo.model.protocols.grammar import Attempt, Grammar, joined
 from tui_host.demo.model.protocols.hub_forms import through_hub
-from tui_host.demo.model.protocols.objects import Objects
-from tui_host.demo.model.protocols.protocol_forms import Attempt, Grammar, joined
-from tui_host.demo.model.protocols.react import React
+from tui_host.demo.model.protocols.prompt_grammars import Cherry, Hermes, Objects, React
 from tui_host.demo.model.request_content import (
     AssistantSaid,
     Call,
@@ -38,14 +35,14 @@ _CORRECTED = re.compile(
     r"|malformed|missing|retry|try again|did not use)\b|没有运行|未运行|未执行|没有执行",
     re.IGNORECASE,
 )
-"""What a host says of a call that it could not run."""
+"""Words of a host about a call it could not run."""
 
 
 _STOPPED = re.compile(r"[^\n]{0,80}\b(?:stopped the turn|the turn was stopped)\b", re.IGNORECASE)
 
 
 def respond(conversation: Conversation) -> Plan:
-    """What the demo model says next: with the API's own tools if there are any, else as the system prompt wants it."""
+    """Return the demo model's next answer: with the API's own tools if offered, else in the prompt's protocol."""
     grammar = None if conversation.tools else grammar_of(conversation)
     if grammar is None:
         return _natively(through_hub(conversation, answer))
@@ -62,7 +59,7 @@ def respond(conversation: Conversation) -> Plan:
 
 
 def grammar_of(conversation: Conversation) -> Grammar | None:
-    """The protocol that the system prompt speaks of most, None if it speaks of none."""
+    """Return the protocol most present in the system prompt. None if absent."""
     prompt = _prompt(conversation)
     counts = [(len(mark.findall(prompt)), grammar) for mark, grammar in _MARKS]
     most = max(count for count, _ in counts)
@@ -79,7 +76,7 @@ def _thinks_in_text(conversation: Conversation, prompt: str) -> bool:
 
 
 def _translated(conversation: Conversation, grammar: Grammar) -> Iterator[Message]:
-    """The conversation as the API's own tools would have made it."""
+    """Yield the conversation as if made with the API's own tools."""
     asked: tuple[Call, ...] = ()
     attempts: list[Attempt] = []
     for index, message in enumerate(conversation.messages):
@@ -105,9 +102,9 @@ def _from_user(
         rest = results.rest
         for call, text in zip(asked, results.texts, strict=False):
             # A host puts two messages of the user into one: the next question stands after what it says of a stopped turn.
-            told, _, more = text.partition("\n\n") if _STOPPED.match(text) else (text, "", "")
+            result, _, more = text.partition("\n\n") if _STOPPED.match(text) else (text, "", "")
             rest = joined(more, rest)
-            yield ToolSaid(call_id=call.id, text=told, images=message.images)
+            yield ToolSaid(call_id=call.id, text=result, images=message.images)
         if rest:
             yield UserSaid(text=grammar.question(rest))
         return
@@ -135,7 +132,7 @@ def _natively(plan: Plan) -> Plan:
 
 
 def _written(plan: Plan, grammar: Grammar, *, in_text: bool) -> Plan:
-    """The plan with its calls in the text."""
+    """Return the plan with its calls in the text."""
     thought = plan.thinking if in_text else ""
     bare = replace(plan, calls=(), quirk="", thinking="" if in_text else plan.thinking)
     if isinstance(plan.trouble, Breakage) or plan.is_cut or not (plan.text or plan.calls):

@@ -1,1 +1,1 @@
-"""The HTTP APIs that the demo model speaks: each one reads a request and writes a response, and knows no other."""
+"""The HTTP APIs of the demo model, a module each; `wire` has the shared parts."""

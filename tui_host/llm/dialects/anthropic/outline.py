@@ -1,4 +1,4 @@
-"""A Messages request as a tree of parts, read out of its bytes: ours, or another host's."""
+"""Reads a Messages request, ours or another host's, as a tree of parts."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class _Reading(PartReader):
         origin = ROLES.get(role, "")
         children = [self._block(block, f"{key}/{n}", origin) for n, block in enumerate(content.elements)]
         part = self.message(node, key, role, children)
-        told = [child for child in children if child.kind == "result"]
-        return replace(part, origin=told[0].origin or "tool") if told and len(told) == len(children) else part
+        results = [child for child in children if child.kind == "result"]
+        return replace(part, origin=results[0].origin or "tool") if results and len(results) == len(children) else part
 
     def _block(self, node: Node, key: str, origin: str) -> Part:
         kind = self.text(node.get("type"))

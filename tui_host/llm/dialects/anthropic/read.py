@@ -1,164 +1,162 @@
-"""The answers of Messages, streamed or whole, as events. Source: llm-dialects.md, section 5."""
+"""Reads the answers of Messages, streamed or whole. Source: Anthropic API reference, Messages and Streaming."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from tui_host.capture.json.spans import Node, read_json, spans
+from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
-from tui_host.llm.body_framing import is_done, read_object
-from tui_host.llm.dialects.anthropic.blocks import Block, OpenBlocks
-from tui_host.llm.dialects.anthropic.forms import echo_of_block, stop_of, stop_word, usage_of
-from tui_host.llm.events import (
-    CallArguments,
-    CallsLeftOut,
-    CallStarted,
-    Failed,
-    ModelEvent,
-    PartEnded,
-    Stopped,
-    TextDelta,
-    ThinkingDelta,
-    Unreadable,
-    UsageReported,
-)
-from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.messages import Usage
+from tui_host.llm.answer_state import AnswerState
+from tui_host.llm.body_framing import count_of
+from tui_host.llm.events import CallArguments, ModelEvent, PartEnded, TextDelta, ThinkingDelta, Unreadable
+from tui_host.llm.messages import Stop, Usage
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.request_writing import echo_for
 
-_SHOWN = 500
 _OF_THINKING = ("thinking_delta", "signature_delta")
+_STOPS: Mapping[str, Stop] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+    "pause_turn": "paused",
+}
+_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class Blocks:
-    """Folds the events of a stream, or the one whole answer, into ours."""
+@dataclass(slots=True)
+class _Block:
+    """A content block being streamed.
+
+    Attributes:
+        value: The block as it began.
+        kind: The vendor's word for the kind of block.
+        call: The number of the call, None if the block is none, or one beyond the limit.
+        pieces: The streamed pieces of the input of a block that is no call, as JSON text.
+        start: First byte of the event in which the block began.
+        end: One past its last byte.
+        input: The input's text in that event.
+    """
+
+    value: dict[str, JSON]
+    kind: str = field(init=False)
+    start: int
+    end: int
+    call: int | None = None
+    pieces: list[str] = field(default_factory=list[str])
+    input: str = ""
+    has_ended: bool = False
+
+    def __post_init__(self) -> None:
+        kind = self.value.get("type")
+        self.kind = kind if isinstance(kind, str) else ""
+
+
+class AnthropicReading:
+    """Turns the vendor's events, or a whole answer, into ours."""
 
     def __init__(self) -> None:
-        self.has_failed = False
-        self.has_other = False
-        self._has_read = False
-        self._open = OpenBlocks()
-        self._calls = 0
+        self.state = AnswerState()
+        self._blocks: dict[int, _Block] = {}
+        self._last: _Block | None = None
         self._counts: dict[str, JSON] = {}
-        self._usage: Usage | None = None
-        self._word = ""
-        self._word_span = (0, 0)
-        self._done = ""
-        self._ended = False
 
-    @property
-    def is_strange(self) -> bool:
-        """Whether something came, and none of it was an answer's."""
-        return self.has_other and not self._has_read and not self._done and not self.has_failed
-
-    def data(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """One event of the stream; what it is, its data say, for not all services name their events."""
-        if self._ended:
-            return []
-        value, found = read_object(data, start, end)
-        if value is None:
-            if is_done(data):  # no word of this API, but of services that speak several
-                self._done = "[DONE]"
-                return self.end(end)
-            self.has_other = True
-            return found
-        kind = value.get("type")
-        if kind == "content_block_delta":  # as nearly all of an answer is
-            self._has_read = True
-            more = self._more(value, start, end)
-            return found + more if found else more
+    def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
+        """Read an event by the `type` in the data, since not all services name their events."""
+        state, kind = self.state, value.get("type")
+        if kind == "content_block_delta":  # nearly every event is one
+            state.has_read = True
+            return self._delta(value, start, end)
+        events: list[ModelEvent] = []
         match kind:
             case "message_start":
-                found += self._began(value.get("message"), start, end)
+                message = value.get("message")
+                self._count(message.get("usage") if isinstance(message, Mapping) else None)
+                events = self._usage(start, end, without="output_tokens")  # a stub at this point
             case "content_block_start":
-                found += self._opened(value, data, start, end)
+                events = self._open(value, data, start, end)
             case "content_block_stop":
-                found += self._closed(self._open.at(value), start, end)
+                events = self._close(self._block_of(value), start, end)
             case "message_delta":
-                found += self._finishes(value, start, end)
+                delta = value.get("delta")
+                state.finish(_reason(delta if isinstance(delta, Mapping) else {}), start, end)
+                self._count(value.get("usage"))
+                events = self._usage(start, end)
             case "message_stop":
-                self._done = "message_stop"
-                return found + self.end(end)
+                state.mark, state.is_over = "message_stop", True
             case "ping":
                 pass
             case _:
-                return found + self._other(value, start, end)
-        self._has_read = True
-        return found
+                fault = fault_in(value)
+                if fault is not None:
+                    return [state.fail(*fault, start, end)]
+                state.has_foreign = True
+                return []
+        state.has_read = True
+        return events
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
-        """An answer that was not streamed, or an error in its place."""
-        end = len(body)
-        try:
-            value = read_json(body)
-        except ValueError as error:
-            return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=end)]
+    def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
+        """Read an answer without streaming."""
         content = value.get("content") if isinstance(value, dict) else None
         if not isinstance(value, dict) or not isinstance(content, list):
-            fault = fault_in(value)
-            words = f"no answer in it: {body[:_SHOWN].decode('utf-8', 'replace')}"
-            return [self._fail(*(fault or (words, "")), 0, end)]
+            return None
         node = spans(body, walk=("content",))
-        nodes = _elements(node)
-        found: list[ModelEvent] = []
+        listed = node.get("content") if node is not None else None
+        nodes = listed.elements if listed is not None else ()
+        events: list[ModelEvent] = []
         for number, block in enumerate(content):
-            place = nodes[number] if number < len(nodes) else None
             if isinstance(block, dict):
-                found += self._block(block, place, body)
-        self._done = "message"
-        self._counted(value.get("usage"))
-        self._stopped(value, _place(node, "stop_reason", end))
-        return found + self._reported(*_place(node, "usage", end))
+                events += self._whole_block(block, nodes[number] if number < len(nodes) else None, body)
+        self.state.mark = "message"
+        self._count(value.get("usage"))
+        self.state.finish(_reason(value), *_place(node, "stop_reason", len(body)))
+        return events + self._usage(*_place(node, "usage", len(body)))
 
-    def end(self, position: int) -> list[ModelEvent]:
-        """The end of the answer, once."""
-        if self._ended:
-            return []
-        self._ended = True
-        start, end = self._word_span if self._word else (position, position)
-        word = self._word.partition(":")[0]
-        if self.has_failed:
-            stop = "failed"
-        elif not word and not self._done:
-            stop = "cut"
-        else:
-            stop = stop_of(word, has_calls=self._calls > 0)
-        found = self._reported(start, end) if self._done else []
-        return [*found, Stopped(stop=stop, vendor=self._word or self._done, start=start, end=end)]
+    def closing(self, position: int) -> list[ModelEvent]:
+        """Return the usage with all counts, if the answer came to its end."""
+        start, end = self.state.reason_span if self.state.reason else (position, position)
+        return self._usage(start, end) if self.state.mark else []
 
-    def _began(self, message: JSON, start: int, end: int) -> list[ModelEvent]:
-        usage = message.get("usage") if isinstance(message, Mapping) else None
-        self._counted(usage)
-        return self._reported(start, end, but="output_tokens")  # which is a stub, here
+    def stop(self) -> Stop:
+        """Translate the stop reason; calls decide, not the word."""
+        stop = _STOPS.get(self.state.reason.partition(":")[0])
+        return stop or ("tools" if self.state.calls else "end")
 
-    def _opened(self, value: Mapping[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
+    def _block_of(self, event: Mapping[str, JSON]) -> _Block | None:
+        """Find the block of an event: by index, else the last block. None if the block has not begun."""
+        index = event.get("index")
+        return self._blocks.get(index) if type(index) is int else self._last
+
+    def _add(self, block: _Block, event: Mapping[str, JSON]) -> _Block:
+        index = event.get("index")
+        self._blocks[index if type(index) is int else len(self._blocks)] = self._last = block
+        return block
+
+    def _open(self, value: Mapping[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
         given = value.get("content_block")
-        block = Block(dict(given) if isinstance(given, Mapping) else {}, start, end)
-        self._open.add(block, value)
-        match block.kind:
-            case "text" | "thinking":
-                return self._words(block, block.value.get(block.kind), start, end)
-            case "tool_use":
-                node = spans(data, walk=("content_block",))
-                given = node.get("content_block", "input") if node is not None else None
-                block.input = data[given.start : given.end].decode("utf-8", "replace") if given is not None else ""
-                return self._called(block, start, end)
-            case _:
-                return []
+        block = self._add(_Block(dict(given) if isinstance(given, Mapping) else {}, start, end), value)
+        if block.kind in {"text", "thinking"}:
+            return _words(block, block.value.get(block.kind), start, end)
+        if block.kind != "tool_use":
+            return []
+        node = spans(data, walk=("content_block",))
+        place = node.get("content_block", "input") if node is not None else None
+        block.input = data[place.start : place.end].decode("utf-8", "replace") if place is not None else ""
+        return self._call(block, start, end)
 
-    def _more(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
+    def _delta(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         delta = value.get("delta")
         if not isinstance(delta, dict):
             return [Unreadable(reason="a piece of nothing", start=start, end=end)]
-        kind = delta.get("type")
-        block = self._open.at(value) or self._missed(value, kind, start, end)
+        kind, block = delta.get("type"), self._block_of(value)
+        if block is None:  # the event that begins the block is missing
+            block = self._add(_Block({"type": "thinking" if kind in _OF_THINKING else "text"}, start, end), value)
         match kind:
             case "text_delta":
-                return self._words(block, delta.get("text"), start, end)
+                return _words(block, delta.get("text"), start, end)
             case "thinking_delta":
-                return self._words(block, delta.get("thinking"), start, end)
+                return _words(block, delta.get("thinking"), start, end)
             case "signature_delta":
                 block.value["signature"] = delta.get("signature")
             case "input_json_delta":
@@ -170,41 +168,14 @@ class Blocks:
                         block.input = ""
                         return [CallArguments(index=block.call, text=piece, start=start, end=end)]
             case _:
-                return []  # citations, and what may come: in the record, and in no answer
+                return []  # citations, and kinds to come: they stay in the record
         return []
 
-    def _missed(self, value: Mapping[str, JSON], delta: JSON, start: int, end: int) -> Block:
-        """A block whose beginning did not come."""
-        kind = "thinking" if delta in _OF_THINKING else "text"
-        block = Block({"type": kind}, start, end)
-        self._open.add(block, value)
-        return block
+    def _call(self, block: _Block, start: int, end: int) -> list[ModelEvent]:
+        block.call, events = self.state.open_call(block.value.get("id"), block.value.get("name"), start, end)
+        return events
 
-    def _words(self, block: Block, text: JSON, start: int, end: int) -> list[ModelEvent]:
-        if not isinstance(text, str) or not text:
-            return []
-        if block.kind == "thinking":
-            return [ThinkingDelta(text=text, start=start, end=end)]
-        return [TextDelta(text=text, start=start, end=end)]
-
-    def _called(self, block: Block, start: int, end: int) -> list[ModelEvent]:
-        if self._calls >= MOST_CALLS:
-            self._calls += 1
-            return [CallsLeftOut(start=start, end=end)] if self._calls == MOST_CALLS + 1 else []
-        block.call = self._calls
-        self._calls += 1
-        wire_id, name = block.value.get("id"), block.value.get("name")
-        return [
-            CallStarted(
-                index=block.call,
-                wire_id=wire_id if isinstance(wire_id, str) else "",
-                name=name[:1000] if isinstance(name, str) else "",
-                start=start,
-                end=end,
-            )
-        ]
-
-    def _closed(self, block: Block | None, start: int, end: int) -> list[ModelEvent]:
+    def _close(self, block: _Block | None, start: int, end: int) -> list[ModelEvent]:
         if block is None or block.has_ended:
             return []
         block.has_ended = True
@@ -215,71 +186,85 @@ class Blocks:
         if block.kind == "text":
             return [PartEnded(kind="text", start=start, end=end)]
         if block.pieces:
-            block.value["input"] = _read("".join(block.pieces))
-        echo = echo_for("anthropic", echo_of_block(block.value))
+            block.value["input"] = _parsed("".join(block.pieces))
+        echo = echo_for("anthropic", _echo_of(block.value))
         return [PartEnded(kind="thinking", echo=echo, start=start, end=end)]
 
-    def _finishes(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
-        delta = value.get("delta")
-        self._stopped(delta if isinstance(delta, Mapping) else {}, (start, end))
-        self._counted(value.get("usage"))
-        return self._reported(start, end)
-
-    def _other(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
-        """An error, or what this API may say one day."""
-        fault = fault_in(value)
-        if fault is not None:
-            return [self._fail(*fault, start, end)]
-        self.has_other = True
-        return []
-
-    def _block(self, value: dict[str, JSON], node: Node | None, body: bytes) -> list[ModelEvent]:
-        """A block of a whole answer."""
+    def _whole_block(self, value: dict[str, JSON], node: Node | None, body: bytes) -> list[ModelEvent]:
         start, end = (node.start, node.end) if node is not None else (0, len(body))
-        block = Block(value, start, end)
+        block = _Block(value, start, end)
+        events: list[ModelEvent] = []
         if block.kind in {"text", "thinking"}:
-            inner = _place(node, block.kind, len(body))
-            return [*self._words(block, value.get(block.kind), *inner), *self._closed(block, start, end)]
-        if block.kind != "tool_use":
-            return self._closed(block, start, end)
-        given = node.get("input") if node is not None else None
-        block.input = body[given.start : given.end].decode("utf-8", "replace") if given is not None else ""
-        return [*self._called(block, start, end), *self._closed(block, start, end)]
+            events = _words(block, value.get(block.kind), *_place(node, block.kind, len(body)))
+        elif block.kind == "tool_use":
+            place = node.get("input") if node is not None else None
+            block.input = body[place.start : place.end].decode("utf-8", "replace") if place is not None else ""
+            events = self._call(block, start, end)
+        return [*events, *self._close(block, start, end)]
 
-    def _counted(self, usage: JSON) -> None:
-        """More counts: those that are told again replace what was told before."""
+    def _count(self, usage: JSON) -> None:
+        """Add counts; later counts replace earlier ones."""
         if isinstance(usage, Mapping):
             self._counts |= {name: count for name, count in usage.items() if count is not None}
 
-    def _reported(self, start: int, end: int, *, but: str = "") -> list[ModelEvent]:
-        usage = usage_of({name: count for name, count in self._counts.items() if name != but})
-        if usage in (self._usage, Usage()):
-            return []
-        self._usage = usage
-        return [UsageReported(usage=usage, start=start, end=end)]
-
-    def _stopped(self, delta: Mapping[str, JSON], span: tuple[int, int]) -> None:
-        word = stop_word(delta)
-        if word:
-            self._word, self._word_span = word, span
-
-    def _fail(self, words: str, code: str, start: int, end: int) -> Failed:
-        self.has_failed = True
-        return Failed(message=words or "an error without a word", vendor=code, start=start, end=end)
+    def _usage(self, start: int, end: int, *, without: str = "") -> list[ModelEvent]:
+        counts = {name: count for name, count in self._counts.items() if name != without}
+        return self.state.report(_usage_of(counts), start, end)
 
 
-def _elements(node: Node | None) -> tuple[Node, ...]:
-    content = node.get("content") if node is not None else None
-    return content.elements if content is not None else ()
+def _words(block: _Block, text: JSON, start: int, end: int) -> list[ModelEvent]:
+    if not isinstance(text, str) or not text:
+        return []
+    delta = ThinkingDelta if block.kind == "thinking" else TextDelta
+    return [delta(text=text, start=start, end=end)]
+
+
+def _reason(delta: Mapping[str, JSON]) -> str:
+    """Return the stop reason, with the details of a refusal; empty if absent."""
+    reason = delta.get("stop_reason")
+    if not isinstance(reason, str) or not reason:
+        return ""
+    details = delta.get("stop_details")
+    if not isinstance(details, Mapping):
+        return reason
+    texts = [text for name in ("category", "explanation") if isinstance(text := details.get(name), str) and text]
+    return f"{reason}: {', '.join(texts)}" if texts else reason
+
+
+def _usage_of(usage: JSON) -> Usage:
+    """Read the tokens of a `usage` object. Its `input_tokens` leaves out tokens read and written by the cache."""
+    counts = [count_of(usage, name) for name in _INPUT]
+    reported = [count for count in counts if count is not None]
+    return Usage(
+        input_total=sum(reported) if reported else None,
+        input_cached=counts[2],
+        cache_written=counts[1],
+        output_total=count_of(usage, "output_tokens"),
+        reasoning=count_of(usage, "output_tokens_details", "thinking_tokens"),
+    )
+
+
+def _echo_of(block: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
+    """Return the members of a block to send back beside its text, None for nothing.
+
+    Thinking without its signature is refused; redacted thinking and kinds that only the vendor knows go back whole.
+    """
+    kind = block.get("type")
+    if not isinstance(kind, str) or not kind:
+        return None
+    if kind != "thinking":
+        return block
+    signature = block.get("signature")
+    return {"type": "thinking", "signature": signature} if isinstance(signature, str) and signature else None
 
 
 def _place(node: Node | None, name: str, size: int) -> tuple[int, int]:
-    """Where a member stands; everything where that is not known."""
-    found = node.get(name) if node is not None else None
-    return (found.start, found.end) if found is not None else (0, size)
+    """Return the bytes of a member, the whole body where the member is not found."""
+    member = node.get(name) if node is not None else None
+    return (member.start, member.end) if member is not None else (0, size)
 
 
-def _read(text: str) -> JSON:
+def _parsed(text: str) -> JSON:
     try:
         value: JSON = json.loads(text)
     except (ValueError, RecursionError):

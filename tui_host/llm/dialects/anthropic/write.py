@@ -1,16 +1,17 @@
-"""`anthropic`: Messages, as Anthropic and some others speak it. Source: llm-dialects.md, section 5."""
+"""Writes requests for Anthropic's Messages API. Source: Anthropic API reference, Messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from tui_host.capture.json.narrowing import items, mapping, said
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
 from tui_host.llm.dialects.anthropic.outline import outline_of
-from tui_host.llm.dialects.anthropic.read import Blocks
-from tui_host.llm.dialects.dialect import Target, WireRequest
-from tui_host.llm.dialects.model_lists import names_in
+from tui_host.llm.dialects.anthropic.read import AnthropicReading
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, chat_messages, error_object, text_member
+from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
 from tui_host.llm.provider_faults import refusal
@@ -28,9 +29,9 @@ from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
 from tui_host.settings.secrets import Secret
 
 MOST_TOKENS: Final = 8192
-"""Of an answer where nothing else is configured: this API wants a number, and every model that it has gives as many."""
+"""The default limit of an answer: the API wants a number, and every model allows this many."""
 MOST_TOKENS_THINKING: Final = 32_768
-"""The same with the thinking, which every model that takes an effort has room for."""
+"""The default limit with thinking, allowed by every model with efforts."""
 
 _NEW_VERSION = "2026-10-21"
 _OLD_VERSION = "2023-06-01"
@@ -50,7 +51,7 @@ class Anthropic:
     name_rule: NameRule = OPENAI_NAMES
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """The request. Messages stand last, so that a step's request begins with all the bytes of the one before it."""
+        """Write the request, with the messages last, so that each step's request begins with all bytes of the previous request."""
         body: dict[str, JSON] = {"model": ask.model, **_options(ask, _version(target))}
         if ask.stream:
             body["stream"] = True
@@ -69,24 +70,49 @@ class Anthropic:
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """The key, in a header of its own, and the version, which this API demands."""
+        """Return the key in a header of its own, and the version, which is mandatory."""
         version = ("anthropic-version", _version(target))
         return (version,) if secret is None else (("x-api-key", secret.reveal()), version)
 
     def decoder(self, content_type: str) -> BodyDecoder:
-        """A reader for one response."""
-        return BodyDecoder(Blocks(), content_type)
+        """Make a reader for a response."""
+        return BodyDecoder(AnthropicReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says; one for a limit that somebody has set to the account's spending does not pass by itself."""
-        found = refusal(status, headers, body)
+        """Read a refusal; a spending limit set by the account's owner does not pass by itself."""
+        error = refusal(status, headers, body)
         if b'"enforced_spend_limit_reached"' in body:
-            found.passes, found.remedy = False, "the account has reached a limit that was set to its spending"
-        return found
+            error.passes, error.remedy = False, "the account has reached a limit that was set to its spending"
+        return error
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
+
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Certain where a member or a block of this API alone is there; possible for two roles and a limit of tokens."""
+        messages = chat_messages(body)
+        if not messages:
+            return 0
+        tools = [mapping(tool) for tool in items(body.get("tools"))]
+        kinds = {said(mapping(block).get("type")) for message in messages for block in items(message.get("content"))}
+        if any("input_schema" in tool for tool in tools) or kinds & {"tool_use", "tool_result", "thinking"}:
+            return 2
+        if "max_tokens" not in body:
+            return 0
+        if body.keys() & {"system", "anthropic_version", "stop_sequences", "thinking", "top_k"}:
+            return 2
+        return 1 if not tools and {said(message.get("role")) for message in messages} <= {"user", "assistant"} else 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """A message, one event of its stream, or an error."""
+        kind = text_member(body, "type")
+        if kind.startswith(("message_", "content_block_")):
+            ends = kind == "message_stop"
+            return AnswerPart(is_event=True, begins=kind == "message_start", ends=ends, is_empty=ends)
+        if kind == "message" and body.get("role") == "assistant":
+            return AnswerPart(stream=text_member(body, "id"))
+        return AnswerPart(ends=True) if kind == "error" and error_object(body) else None
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """The names in a list of models, in the provider's order."""
@@ -98,7 +124,7 @@ def _version(target: Target) -> str:
 
 
 def _lacks(version: str) -> dict[str, str]:
-    """The options that this API does not have, and why."""
+    """Return the options missing from the API, and why."""
     no_choice = f"version {_NEW_VERSION} of this API does not have it: an api_version before it does"
     new = {"temperature": no_choice, "top_p": no_choice} if version >= _NEW_VERSION else {}
     return {"seed": "this API has no seed", **new}
@@ -109,21 +135,21 @@ def _stops(ask: Ask) -> list[str]:
 
 
 def _options(ask: Ask, version: str) -> dict[str, JSON]:
-    """What this API has of the options: no seed, and from the new version on nothing that chooses among words."""
+    """Return the options known to the API: no seed, and no sampling in the newest version."""
     options, effort = ask.options, ask.options.reasoning_effort
     thinks = effort is not None and effort not in _NO_THINKING
     otherwise = MOST_TOKENS_THINKING if thinks else MOST_TOKENS
-    found: dict[str, JSON] = {"max_tokens": otherwise if options.max_tokens is None else options.max_tokens}
+    written: dict[str, JSON] = {"max_tokens": otherwise if options.max_tokens is None else options.max_tokens}
     if thinks:
-        found["thinking"] = {"type": "adaptive", "display": "summarized"}
-        found["output_config"] = {"effort": effort}
+        written["thinking"] = {"type": "adaptive", "display": "summarized"}
+        written["output_config"] = {"effort": effort}
     elif effort is not None:
-        found["thinking"] = {"type": "disabled"}
+        written["thinking"] = {"type": "disabled"}
     chosen = {"temperature": options.temperature, "top_p": options.top_p}
     lacks = _lacks(version)
-    found |= {name: value for name, value in chosen.items() if value is not None and name not in lacks}
+    written |= {name: value for name, value in chosen.items() if value is not None and name not in lacks}
     stops = _stops(ask)
-    return {**found, **({"stop_sequences": stops} if stops else {}), **options.others}
+    return {**written, **({"stop_sequences": stops} if stops else {}), **options.others}
 
 
 def _tool(tool: ToolSpec) -> JSON:
@@ -136,7 +162,7 @@ def _tool(tool: ToolSpec) -> JSON:
 
 
 class _Writer:
-    """Writes the conversation of one request."""
+    """Writes the conversation of a request."""
 
     def __init__(self, ask: Ask, provider: str) -> None:
         self._ask = ask
@@ -144,13 +170,13 @@ class _Writer:
         self._ids = CallIds(_LONGEST_ID, "A-Za-z0-9_-")
 
     def messages(self) -> list[JSON]:
-        """All of them, oldest first; one that has nothing which this API takes is left out."""
-        found: list[JSON] = []
+        """Write all messages, oldest first, without messages of thinking alone."""
+        written: list[JSON] = []
         for message in self._ask.messages:
             blocks = list(self._blocks(message))
             if not all(map(_is_thinking, blocks)):  # thinking alone is no answer; it stays in the session
-                found.append({"role": "assistant" if message.role == "assistant" else "user", "content": blocks})
-        return found
+                written.append({"role": "assistant" if message.role == "assistant" else "user", "content": blocks})
+        return written
 
     def _blocks(self, message: Message) -> Iterator[JSON]:
         match message.role:
@@ -164,7 +190,7 @@ class _Writer:
                 yield from (self._result(part) for part in message.parts if isinstance(part, ToolResult))
 
     def _assistant(self, message: Message) -> Iterator[JSON]:
-        """The blocks as they came, in their order: the service refuses thinking that was changed or moved."""
+        """Write the blocks in their order: the service refuses changed or moved thinking."""
         self._ids.begin_message()
         for part in message.parts:
             if isinstance(part, Text) and part.text.strip():
@@ -201,7 +227,7 @@ def _thinking(echo: Mapping[str, JSON], text: str) -> JSON:
 
 
 def _content(parts: Sequence[object]) -> Iterator[JSON]:
-    """Texts and images; the service refuses texts without a word in them."""
+    """Write texts and images; the service refuses blank texts."""
     for part in with_taken_images(parts):
         if isinstance(part, Image):
             yield _image(part)

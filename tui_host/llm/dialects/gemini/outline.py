@@ -1,4 +1,4 @@
-"""A generateContent request as a tree of parts, read out of its bytes: ours, or another host's."""
+"""Reads a generateContent request, ours or another host's, as a tree of parts."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ class _Reading(PartReader):
         return self.option(node, key, name)
 
     def _tools(self, node: Node, key: str) -> tuple[Part, ...]:
-        """The declarations of all entries as one list; what else an entry offers, the vendor runs by itself."""
+        """Read the declarations of all entries as one list; the vendor runs all other tools itself."""
         declared: list[Node] = []
-        others: list[Part] = []
+        more: list[Part] = []
         for number, entry in enumerate(node.elements):
             for name, value in entry.members:
                 if name in _DECLARATIONS:
                     declared += value.elements
                 else:
-                    others.append(replace(self.part(entry, f"{key}#{number}/{name}", "tool"), name=name))
-        return (*self.tools(tuple(declared), key, within="", schema=_SCHEMA), *others)
+                    more.append(replace(self.part(entry, f"{key}#{number}/{name}", "tool"), name=name))
+        return (*self.tools(tuple(declared), key, within="", schema=_SCHEMA), *more)
 
     def _content(self, node: Node, key: str, role: str = "") -> Part:
         role = role or self.text(node.get("role")) or "user"
         origin = "host" if role == "system" else ROLES.get(role, "")
         parts = node.get("parts")
         elements = parts.elements if parts is not None else ()
-        told = [child for n, each in enumerate(elements) if (child := self._result(each, f"{key}/{n}")) is not None]
-        if told:
-            origin = told[0].origin or "tool"
-        children = [self._part(each, f"{key}/{n}", origin) for n, each in enumerate(elements)]
+        text = [child for n, name in enumerate(elements) if (child := self._result(name, f"{key}/{n}")) is not None]
+        if text:
+            origin = text[0].origin or "tool"
+        children = [self._part(name, f"{key}/{n}", origin) for n, name in enumerate(elements)]
         is_plain = len(children) == 1 and children[0].kind == "text" and not children[0].children
-        plain = next((each.get("text") for each in elements), None) if is_plain else None
+        plain = next((name.get("text") for name in elements), None) if is_plain else None
         message = self.message(node, key, role, [] if is_plain else children, plain)
         return replace(message, origin=origin)
 
@@ -87,21 +87,21 @@ class _Reading(PartReader):
         return replace(part, children=(*part.children, child))
 
     def _result(self, node: Node, key: str) -> Part | None:
-        told = _any(node, _RESULT)
-        if told is None:
+        text = _any(node, _RESULT)
+        if text is None:
             return None
-        response = told.get("response")
+        response = text.get("response")
         content = response.members[0][1] if response is not None and len(response.members) == 1 else response
-        part = self.result(node, key, self.text(told.get("name")), content, self.text(told.get("id")))
-        more = told.get("parts")
+        part = self.result(node, key, self.text(text.get("name")), content, self.text(text.get("id")))
+        more = text.get("parts")
         images = more.elements if more is not None else ()
-        children = tuple(self._part(each, f"{key}/parts/{n}", part.origin) for n, each in enumerate(images))
+        children = tuple(self._part(name, f"{key}/parts/{n}", part.origin) for n, name in enumerate(images))
         return replace(part, children=children)
 
 
 def _any(node: Node, names: tuple[str, ...]) -> Node | None:
-    """The member under one of the names that it may have: the service takes both spellings."""
-    return next((found for name in names if (found := node.get(name)) is not None), None)
+    """Return a member under either spelling of its name: the service takes both."""
+    return next((member for name in names if (member := node.get(name)) is not None), None)
 
 
 outline_of = _Reading.outline

@@ -1,4 +1,4 @@
-"""The answers of generateContent, streamed or whole, as events. Source: llm-dialects.md, section 6."""
+"""Reads the answers of generateContent, streamed or whole. Source: Gemini API reference, generateContent and Content."""
 
 from __future__ import annotations
 
@@ -8,24 +8,18 @@ from typing import Literal
 
 from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
-from tui_host.llm.body_framing import is_done, read_object
-from tui_host.llm.dialects.gemini.forms import stop_of, usage_of
+from tui_host.llm.answer_state import AnswerState
+from tui_host.llm.body_framing import count_of
 from tui_host.llm.events import (
     CallArguments,
     CallMalformed,
-    CallsLeftOut,
-    CallStarted,
-    Failed,
     ModelEvent,
     PartEnded,
-    Stopped,
     TextDelta,
     ThinkingDelta,
     Unreadable,
-    UsageReported,
 )
-from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.messages import Usage
+from tui_host.llm.messages import Stop, Usage
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.request_writing import echo_for
 
@@ -33,17 +27,41 @@ _SHOWN = 500
 _BOM = b"\xef\xbb\xbf"
 _WALKED = ("candidates", "content", "parts", "functionCall")
 _BEFORE = (0, len("data:"), len("data: "))
-"""Bytes that may stand before the data of an event, or of an element of a list."""
+"""The number of bytes before the data of an event, or of an element of a list."""
+
+
+_STOPS: Mapping[str, Stop] = {
+    "STOP": "end",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "paused",
+    "MALFORMED_FUNCTION_CALL": "bad call",
+    "UNEXPECTED_TOOL_CALL": "bad call",
+    "TOO_MANY_TOOL_CALLS": "bad call",
+    "MALFORMED_RESPONSE": "failed",
+    "MISSING_THOUGHT_SIGNATURE": "failed",
+}
+_REFUSED = (
+    "BLOCKLIST",
+    "ESCALATION",
+    "LANGUAGE",
+    "MODEL_ARMOR",
+    "NO_IMAGE",
+    "OTHER",
+    "PROHIBITED_CONTENT",
+    "RECITATION",
+    "SAFETY",
+    "SPII",
+)
 
 
 class _Chunk:
-    """The bytes of one chunk: where its parts stand in the body, as far as that is known.
+    """The bytes of a chunk, and the places of its parts in the body where known.
 
     Args:
-        data: Its JSON.
-        start: First byte in the body of what it came in.
-        end: One past its last.
-        count: How many parts it has.
+        data: The chunk's JSON.
+        start: First byte of the event in the body.
+        end: One past its last byte.
+        count: The number of parts.
     """
 
     __slots__ = ("_data", "_is_alone", "_parts", "end", "start")
@@ -56,15 +74,15 @@ class _Chunk:
         self._parts: tuple[Node, ...] | None = None
 
     def place(self, number: int) -> tuple[int, int]:
-        """The bytes of a part: of the whole chunk where it is the only one, or where its own are not known."""
-        # The data are the event's last bytes, but where they came in several lines.
+        """Return the bytes of a part; those of the chunk if the part is alone, or if the place is not known."""
+        # The data are the event's last bytes, unless they came in several lines.
         if self._is_alone or self.end - self.start - len(self._data) not in _BEFORE or number >= len(self._nodes()):
             return self.start, self.end
         parts, at = self._nodes(), self.end - len(self._data)
         return parts[number].start + at, parts[number].end + at
 
     def arguments(self, number: int, value: JSON) -> str:
-        """The arguments of the call in a part, to the byte; written anew where their bytes are not known."""
+        """Return the arguments of the call in a part, to the byte; written anew where the bytes are not known."""
         if value is None or isinstance(value, str):
             return value or ""
         parts = self._nodes()
@@ -82,117 +100,83 @@ class _Chunk:
         return self._parts
 
 
-class Contents:
-    """Folds chunks, each with new parts, or the one whole answer, into events."""
+class GeminiReading:
+    """Turns chunks of new parts, or a whole answer, into events."""
 
     def __init__(self) -> None:
-        self.has_failed = False
-        self.has_other = False
-        self._calls = 0
-        self._usage: Usage | None = None
-        self._words: Literal["text", "thinking"] | None = None  # what more of the same kind would be joined to
+        self.state = AnswerState()
+        self._words: Literal["text", "thinking"] | None = None  # the kind of part that more of the kind is joined to
         self._finish = ""
         self._finish_message = ""
-        self._finish_span = (0, 0)
-        self._is_done = False
-        self._has_read = False
-        self._ended = False
 
-    @property
-    def is_strange(self) -> bool:
-        """Whether something came, and none of it was an answer's."""
-        return self.has_other and not self._has_read and not self._is_done and not self.has_failed
-
-    def data(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """One event of the stream."""
-        if self._ended or self.has_failed:
+    def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
+        """Read a chunk."""
+        state = self.state
+        if state.has_failed:
             return []
-        value, found = read_object(data, start, end)
-        if value is None:
-            if is_done(data):  # no word of this API, but of services that speak several
-                self._is_done = True
-                return self.end(end)
-            self.has_other = True
-            return found
-        return found + self._chunk(value, data, start, end)
-
-    def whole(self, body: bytes) -> list[ModelEvent]:
-        """An answer that was not streamed, or an error in its place."""
-        data, end = body.removeprefix(_BOM), len(body)
-        value, found = read_object(data, 0, end)
-        if value is not None:
-            found += self._chunk(value, data, end - len(data), end)
-        if value is not None and not self._has_read and not self.has_failed:
-            found.append(self._fail(f"no answer in it: {data[:_SHOWN].decode('utf-8', 'replace')}", "", 0, end))
-        return found
-
-    def end(self, position: int) -> list[ModelEvent]:
-        """The end of the answer, once."""
-        if self._ended:
-            return []
-        self._ended = True
-        start, end = self._finish_span if self._finish else (position, position)
-        if self.has_failed:
-            stop = "failed"
-        elif not self._finish and not self._is_done:
-            stop = "cut"
-        else:
-            stop = stop_of(self._finish, has_calls=self._calls > 0)
-        more = f": {self._finish_message}" if self._finish_message else ""
-        return [Stopped(stop=stop, vendor=f"{self._finish}{more}", start=start, end=end)]
-
-    def _chunk(self, value: Mapping[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
         candidate, feedback = _candidate(value), value.get("promptFeedback")
         is_answer = candidate is not None or feedback is not None or "usageMetadata" in value
         if "error" in value or not is_answer:
             fault = fault_in(value)
             if fault is not None:
-                return [self._fail(*fault, start, end)]
-        self._has_read = self._has_read or is_answer
-        self.has_other = self.has_other or not is_answer
-        found: list[ModelEvent] = []
+                return [state.fail(*fault, start, end)]
+        state.has_read = state.has_read or is_answer
+        state.has_foreign = state.has_foreign or not is_answer
+        events: list[ModelEvent] = []
         if candidate is not None:
             parts = _parts(candidate)
             chunk = _Chunk(data, start, end, len(parts))
             for number, part in enumerate(parts):
-                found += self._part(part, number, chunk)
+                events += self._part(part, number, chunk)
             if "finishReason" in candidate:
                 self._finished(candidate["finishReason"], candidate.get("finishMessage"), start, end)
         elif isinstance(feedback, dict):
             self._finished(feedback.get("blockReason"), feedback.get("blockReasonMessage"), start, end)
-        usage = usage_of(value) if "usageMetadata" in value else None
-        if usage is not None and usage != self._usage:
-            self._usage = usage
-            found.append(UsageReported(usage=usage, start=start, end=end))
-        return found + self._faults(start, end) if self._finish_span == (start, end) else found
+        if "usageMetadata" in value:
+            events += state.report(_usage(value["usageMetadata"]), start, end)
+        return events + self._faults(start, end) if state.reason_span == (start, end) else events
+
+    def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
+        """Read an answer without streaming."""
+        if not isinstance(value, dict):
+            return None
+        data = body.removeprefix(_BOM)
+        events = self.event(value, data, len(body) - len(data), len(body))
+        return events if self.state.has_read or self.state.has_failed else None
+
+    def closing(self, position: int) -> list[ModelEvent]:
+        """Return nothing: all has been given out."""
+        del position
+        return []
+
+    def stop(self) -> Stop:
+        """Translate the finish reason."""
+        return _stop(self._finish, has_calls=self.state.calls > 0)
 
     def _faults(self, start: int, end: int) -> list[ModelEvent]:
-        """What the reason for the end tells of: a call that the model wrote wrongly, or a fault of the provider."""
-        match stop_of(self._finish, has_calls=False):
+        """Read a malformed call, or a fault of the provider, out of the finish reason."""
+        match _stop(self._finish, has_calls=False):
             case "bad call":
-                words = self._finish_message or f"the provider could not read it ({self._finish})"
-                return [CallMalformed(reason=words, start=start, end=end)]
+                message = self._finish_message or f"the provider could not read it ({self._finish})"
+                return [CallMalformed(reason=message, start=start, end=end)]
             case "failed":
-                words = self._finish_message or f"the provider ended the answer with {self._finish!r}"
-                return [self._fail(words, self._finish, start, end)]
+                message = self._finish_message or f"the provider ended the answer with {self._finish!r}"
+                return [self.state.fail(message, self._finish, start, end)]
             case _:
                 return []
 
-    def _finished(self, word: JSON, message: JSON, start: int, end: int) -> None:
-        if isinstance(word, str) and word and not word.endswith("_UNSPECIFIED"):
-            self._finish, self._finish_span = word, (start, end)
+    def _finished(self, reason: JSON, message: JSON, start: int, end: int) -> None:
+        if isinstance(reason, str) and reason and not reason.endswith("_UNSPECIFIED"):
+            self._finish = reason
             self._finish_message = message[:_SHOWN] if isinstance(message, str) else ""
-
-    def _fail(self, words: str, code: str, start: int, end: int) -> Failed:
-        self.has_failed = True
-        return Failed(message=words or "an error without a word", vendor=code, start=start, end=end)
+            self.state.finish(f"{reason}: {self._finish_message}" if self._finish_message else reason, start, end)
 
     def _part(self, part: JSON, number: int, chunk: _Chunk) -> list[ModelEvent]:
-        """One part: words are joined to those before only where nothing has to go back beside either."""
+        """Read a part. Texts are joined only where neither has anything to be sent back."""
         if not isinstance(part, dict):
             return [Unreadable(reason="a part that is no object", start=chunk.start, end=chunk.end)]
         text = part.get("text")
-        if isinstance(text, str) and text and len(part) == 1:  # as nearly all of an answer is
+        if isinstance(text, str) and text and len(part) == 1:  # nearly every part is one
             self._words = "text"
             start, end = chunk.place(number)
             return [TextDelta(text=text, start=start, end=end)]
@@ -206,38 +190,28 @@ class Contents:
         if not echo and not text:
             return []
         start, end = chunk.place(number)
-        found: list[ModelEvent] = []
+        events: list[ModelEvent] = []
         if echo and self._words == kind:
-            found.append(PartEnded(kind=kind, start=start, end=start))
+            events.append(PartEnded(kind=kind, start=start, end=start))
         if isinstance(text, str) and text:
-            said = TextDelta if kind == "text" else ThinkingDelta
-            found.append(said(text=text, start=start, end=end))
+            delta = TextDelta if kind == "text" else ThinkingDelta
+            events.append(delta(text=text, start=start, end=end))
         if echo:
-            found.append(PartEnded(kind=kind, echo=echo_for("gemini", echo), start=start, end=end))
+            events.append(PartEnded(kind=kind, echo=echo_for("gemini", echo), start=start, end=end))
         self._words = None if echo else kind
-        return found
+        return events
 
     def _call(self, call: Mapping[str, JSON], echo: Mapping[str, JSON], number: int, chunk: _Chunk) -> list[ModelEvent]:
         start, end = chunk.place(number)
-        index = self._calls
-        self._calls += 1
-        if index >= MOST_CALLS:
-            return [CallsLeftOut(start=start, end=end)] if index == MOST_CALLS else []
-        wire_id, name = call.get("id"), call.get("name")
-        started = CallStarted(
-            index=index,
-            wire_id=wire_id if isinstance(wire_id, str) else "",
-            name=name[:1000] if isinstance(name, str) else "",
-            echo=echo_for("gemini", echo),
-            start=start,
-            end=end,
-        )
-        arguments = chunk.arguments(number, call.get("args"))
-        return [started, *([CallArguments(index=index, text=arguments, start=start, end=end)] if arguments else [])]
+        index, events = self.state.open_call(call.get("id"), call.get("name"), start, end, echo_for("gemini", echo))
+        arguments = chunk.arguments(number, call.get("args")) if index is not None else ""
+        if index is not None and arguments:
+            events.append(CallArguments(index=index, text=arguments, start=start, end=end))
+        return events
 
 
 def _candidate(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """The first candidate: more than one is never asked for."""
+    """Return the first candidate; requests never ask for more."""
     candidates = value.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     return first if isinstance(first, dict) and not first.get("index") else None
@@ -250,5 +224,28 @@ def _parts(candidate: Mapping[str, JSON]) -> list[JSON]:
 
 
 def _beside(part: Mapping[str, JSON], *own: str) -> dict[str, JSON]:
-    """What else is in a part, and has to go back in it: its signature, and the whole of a part of another kind."""
+    """Return the members of a part to send back: a signature, or a whole part of an unknown kind."""
     return {name: value for name, value in part.items() if name not in own}
+
+
+def _stop(reason: str, *, has_calls: bool) -> Stop:
+    """Translate a finish reason, or the reason for a blocked prompt; reasons for images resemble those for text."""
+    if reason.removeprefix("IMAGE_") in _REFUSED:
+        return "refused"
+    stop = _STOPS.get(reason, "end")
+    return "tools" if stop == "end" and has_calls else stop
+
+
+def _usage(counts: JSON) -> Usage:
+    """Read the tokens of a chunk. `candidatesTokenCount` leaves the thoughts out."""
+    reasoning = count_of(counts, "thoughtsTokenCount")
+    return Usage(
+        input_total=_sum(count_of(counts, "promptTokenCount"), count_of(counts, "toolUsePromptTokenCount")),
+        input_cached=count_of(counts, "cachedContentTokenCount"),
+        output_total=_sum(count_of(counts, "candidatesTokenCount"), reasoning),
+        reasoning=reasoning,
+    )
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return second if first is None else first + (second or 0)

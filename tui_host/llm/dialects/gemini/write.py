@@ -1,22 +1,26 @@
-"""`gemini`: generateContent, as Google speaks it. Source: llm-dialects.md, section 6."""
+"""Writes requests for Google's generateContent. Source: Gemini API reference, generateContent."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 from urllib.parse import quote
 
+from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, are_objects, error_object, first_object, text_member
 from tui_host.llm.dialects.dialect import Target, WireRequest
-from tui_host.llm.dialects.gemini.forms import DUMMY, SIGNATURE, generation_of, models_in, thinking_config, with_wait
 from tui_host.llm.dialects.gemini.outline import outline_of
-from tui_host.llm.dialects.gemini.read import Contents
+from tui_host.llm.dialects.gemini.read import GeminiReading
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
 from tui_host.llm.provider_faults import refusal
 from tui_host.llm.request_writing import (
     CallIds,
-    Ready,
+    JsonText,
     arguments_object,
     body_bytes,
     echo_of,
@@ -45,9 +49,33 @@ _BESIDE = {
     "toolConfig",
     "tools",
 }
-"""Members of the body beside `generationConfig`, in which all other options stand."""
+"""Members of the body beside `generationConfig`, which holds all other options."""
 _PREFIXES = ("models/", "tunedModels/")
 _THREE = 3
+
+_SIGNATURE: Final = "thoughtSignature"
+"""The member that stands beside a part's own, and has to go back beside it."""
+_DUMMY: Final = "skip_thought_signature_validator"
+"""The documented placeholder for the signature of calls made by another model."""
+
+_GENERATION_NUMBER = re.compile(r"gemini-(\d+(?:\.\d+)?)")
+_THINKS_SINCE = 2.5
+_LEVELS_SINCE = 3
+_THINKS_NOT = ("image", "tts", "live", "audio", "embedding")
+_LEVELS: Mapping[str, str] = {"none": "MINIMAL", "off": "MINIMAL", "max": "XHIGH"}
+_BUDGETS: Mapping[str, int] = {
+    "none": 0,
+    "off": 0,
+    "minimal": 1024,
+    "low": 1024,
+    "medium": 8192,
+    "high": 24_576,
+    "xhigh": 24_576,
+    "max": 24_576,
+    "auto": -1,
+}
+"""Tokens for the words of an effort, as the vendor's own OpenAI face counts them."""
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
 class Gemini:
@@ -60,19 +88,19 @@ class Gemini:
     name_rule: NameRule = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-")
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """The request. The contents stand last, so that a step's request begins with all the bytes of the one before it."""
-        others, extra = dict(ask.options.others), dict(ask.extra)
-        given = {name: value for name, value in others.items() if name in _BESIDE} | extra
+        """Write the request, with the contents last, so that each step's request begins with all bytes of the previous request."""
+        named_options, extra = dict(ask.options.others), dict(ask.extra)
+        given = {name: value for name, value in named_options.items() if name in _BESIDE} | extra
         body: dict[str, JSON] = {}
         system = system_text(ask.messages)
         if system:
             body["systemInstruction"] = {"parts": [{"text": system}]}
-        generation = _generation(ask) | {name: value for name, value in others.items() if name not in _BESIDE}
+        generation = _generation(ask) | {name: value for name, value in named_options.items() if name not in _BESIDE}
         generation |= _mapping(given.pop(_GENERATION, None))
         if generation:
             body[_GENERATION] = generation
         declared = tools_text(ask.tools, _tool)
-        tools = None if declared is None else Ready(f'[{{"functionDeclarations":{declared}}}]')
+        tools = None if declared is None else JsonText(f'[{{"functionDeclarations":{declared}}}]')
         contents = _Writer(ask, target.provider, self.name_rule).contents()
         whole, growing = body_bytes(body, given, tools=tools, contents=contents)
         return WireRequest(
@@ -84,25 +112,112 @@ class Gemini:
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """The key, in a header of its own: never in the address."""
+        """Return the key in a header of its own, never in the address."""
         del target
         return () if secret is None else (("x-goog-api-key", secret.reveal()),)
 
     def decoder(self, content_type: str) -> BodyDecoder:
-        """A reader for one response."""
-        return BodyDecoder(Contents(), content_type)
+        """Make a reader for a response."""
+        return BodyDecoder(GeminiReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says; how long to wait stands in its body."""
-        return with_wait(refusal(status, headers, body), body)
+        """Read a refusal, with the wait stated in its body."""
+        return _with_wait(refusal(status, headers, body), body)
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
 
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Certain where there are contents."""
+        return 2 if are_objects(body.get("contents")) and "jsonrpc" not in body else 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """A response, whole or one of a stream (both look the same), or an error."""
+        if "candidates" not in body and "usageMetadata" not in body:
+            return AnswerPart() if {"code", "status"} <= error_object(body).keys() else None
+        candidate = first_object(body.get("candidates"))
+        return AnswerPart(
+            stream=text_member(body, "responseId"),
+            ends=bool(candidate.get("finishReason")),
+            is_empty=not mapping(candidate.get("content")).get("parts"),
+        )
+
     def models(self, body: bytes) -> tuple[str, ...]:
-        """The names of the models that generate content, without what stands before each."""
-        return models_in(body)
+        """Return the names of the models for generating content, without their prefixes."""
+        return _models_in(body)
+
+
+def _with_wait(error: ModelError, body: bytes) -> ModelError:
+    """Add the wait from a refusal's body to its error, since no header has the wait. A day's quota is not waited for."""
+    try:
+        value = read_json(body) if body else None
+    except ValueError:
+        return error
+    waits: list[float] = []
+    is_for_today = False
+    for detail in _details(value):
+        waits += [float(match[1]) for match in [_SECONDS.fullmatch(str(detail.get("retryDelay")))] if match]
+        violations = detail.get("violations")
+        for violation in violations if isinstance(violations, list) else []:
+            is_for_today |= isinstance(violation, Mapping) and "PerDay" in str(violation.get("quotaId"))
+        if detail.get("reason") == "API_KEY_INVALID":
+            error.remedy = "check the credential"
+    if is_for_today:
+        error.passes, error.remedy = False, "the quota of this day is used up"
+    elif waits and error.retry_after is None:
+        error.passes, error.retry_after = True, max(waits)
+        error.remedy = f"try again in {max(waits):.0f} s"
+    return error
+
+
+def _details(value: JSON) -> list[Mapping[str, JSON]]:
+    value = value[0] if isinstance(value, list) and value else value
+    fault = value.get("error") if isinstance(value, Mapping) else None
+    details = fault.get("details") if isinstance(fault, Mapping) else None
+    return [detail for detail in details if isinstance(detail, Mapping)] if isinstance(details, list) else []
+
+
+def _models_in(body: bytes) -> tuple[str, ...]:
+    """Return the names in a list of models for generating content."""
+    try:
+        value = read_json(body)
+    except ValueError:
+        return ()
+    listed = value.get("models") if isinstance(value, Mapping) else None
+    names = [_name_of(entry) for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _name_of(entry: Mapping[str, JSON]) -> str:
+    name, methods = entry.get("name"), entry.get("supportedGenerationMethods")
+    if not isinstance(name, str) or (isinstance(methods, list) and "generateContent" not in methods):
+        return ""
+    return name.removeprefix("models/")
+
+
+def _generation_of(model: str) -> float | None:
+    """Return 2.5 for `gemini-2.5-flash`, 2 for open models, which demand as little, None for unknown names."""
+    match = _GENERATION_NUMBER.search(model)
+    if match is not None:
+        return float(match[1])
+    return 2.0 if "gemma" in model or "learnlm" in model else None
+
+
+def _thinking_config(model: str, effort: str | None) -> dict[str, JSON] | None:
+    """Return the settings for thinking: thoughts in words from models with any, and the effort. None for no settings."""
+    generation = _generation_of(model)
+    if effort is None:
+        thinks = generation is not None and generation >= _THINKS_SINCE
+        return {"includeThoughts": True} if thinks and not any(word in model for word in _THINKS_NOT) else None
+    word = effort.lower()
+    if generation is not None and generation >= _LEVELS_SINCE:
+        level: dict[str, JSON] = {} if word == "auto" else {"thinkingLevel": _LEVELS.get(word, word.upper())}
+        return {"includeThoughts": True, **level}
+    budget = int(word) if word.lstrip("-").isdecimal() else _BUDGETS.get(word)
+    if budget is None:
+        return {"includeThoughts": True, "thinkingLevel": word.upper()}
+    return {"includeThoughts": budget != 0, "thinkingBudget": budget}
 
 
 def _path(model: str) -> str:
@@ -115,15 +230,15 @@ def _stops(ask: Ask) -> list[str]:
 
 def _generation(ask: Ask) -> dict[str, JSON]:
     options = ask.options
-    found: dict[str, JSON] = {
+    written: dict[str, JSON] = {
         "temperature": options.temperature,
         "topP": options.top_p,
         "maxOutputTokens": options.max_tokens,
         "stopSequences": _stops(ask) or None,
         "seed": options.seed,
-        "thinkingConfig": thinking_config(ask.model, options.reasoning_effort),
+        "thinkingConfig": _thinking_config(ask.model, options.reasoning_effort),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in written.items() if value is not None}
 
 
 def _mapping(value: JSON) -> Mapping[str, JSON]:
@@ -139,7 +254,7 @@ def _tool(tool: ToolSpec) -> JSON:
 
 
 class _Writer:
-    """Writes the conversation of one request."""
+    """Writes the conversation of a request."""
 
     def __init__(self, ask: Ask, provider: str, rule: NameRule) -> None:
         self._ask = ask
@@ -147,18 +262,18 @@ class _Writer:
         self._rule = rule
         self._ids = CallIds(_LONGEST_ID)
         # From the third generation on a call without a signature is refused, and so is a word about it in those before.
-        generation = generation_of(ask.model)
+        generation = _generation_of(ask.model)
         self._wants_signatures = generation is None or generation >= _THREE
         self._takes_images_in_results = self._wants_signatures
 
     def contents(self) -> list[JSON]:
-        """All of them, oldest first; one that would have no parts is left out."""
-        found: list[JSON] = []
+        """Write all contents, oldest first, without empty ones."""
+        contents: list[JSON] = []
         results: list[JSON] = []  # of one step: they are one content, in the order of the calls
         for message in self._ask.messages:
             if message.role == "tool":
                 if not results:
-                    found.append({"role": "user", "parts": results})
+                    contents.append({"role": "user", "parts": results})
                 results += self._results([part for part in message.parts if isinstance(part, ToolResult)])
                 continue
             results = []
@@ -166,14 +281,14 @@ class _Writer:
                 continue  # stands beside the conversation
             parts = self._assistant(message) if message.role == "assistant" else list(_content(message.parts))
             if parts:
-                found.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
-        return found
+                contents.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
+        return contents
 
     def _assistant(self, message: Message) -> list[JSON]:
-        """The parts as they came, each with what came beside it."""
+        """Write the parts as they came, each with its signature."""
         self._ids.begin_message()
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
-        is_signed = any(SIGNATURE in self._echo(call) for call in calls)
+        is_signed = any(_SIGNATURE in self._echo(call) for call in calls)
         lacking = calls[0] if calls and not is_signed and self._wants_signatures else None
         written = (self._part(part, is_lacking=part is lacking) for part in message.parts)
         return [part for part in written if part]
@@ -182,9 +297,9 @@ class _Writer:
         echo = self._echo(part)
         match part:
             case ToolCall():
-                return {"functionCall": self._call(part), **({SIGNATURE: DUMMY} if is_lacking else {}), **echo}
+                return {"functionCall": self._call(part), **({_SIGNATURE: _DUMMY} if is_lacking else {}), **echo}
             case Text():
-                has_words = bool(part.text) or set(echo) == {SIGNATURE}
+                has_words = bool(part.text) or set(echo) == {_SIGNATURE}
                 return {**({"text": part.text} if has_words else {}), **echo}
             case Thinking() if echo:
                 return {"text": part.text, "thought": True, **echo}
@@ -198,12 +313,12 @@ class _Writer:
         return {**self._named(call), "args": arguments_object(call.arguments)}
 
     def _named(self, call: ToolCall) -> dict[str, JSON]:
-        """What leads from a result to its call: their order, the name, and the id where the vendor gave one."""
+        """Return the name of a call or result, and the id where the vendor gave an id."""
         name = call.name if self._rule.allows(call.name) else self._rule.clean(call.name)
         return {**({"id": self._ids.of(call)} if call.wire_id else {}), "name": name}
 
     def _results(self, results: Sequence[ToolResult]) -> list[JSON]:
-        found: list[JSON] = []
+        responses: list[JSON] = []
         beside: list[JSON] = []
         for result in results:
             content = with_taken_images(result.content, _IMAGES)
@@ -215,8 +330,8 @@ class _Writer:
                 response["parts"] = images
             else:
                 beside += images
-            found.append({"functionResponse": response})
-        return found + beside
+            responses.append({"functionResponse": response})
+        return responses + beside
 
 
 def _content(parts: Sequence[object]) -> Iterator[JSON]:

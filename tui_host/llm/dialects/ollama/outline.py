@@ -1,4 +1,4 @@
-"""A request of `/api/chat` as a tree of parts, read out of its bytes: ours, or another host's."""
+"""Reads a request of `/api/chat`, ours or another host's, as a tree of parts."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class _Reading(ChatReader):
         return replace(self.message(node, key, role, children, content), origin=origin)
 
     def _images(self, node: Node | None, key: str, origin: str) -> list[Part]:
-        found = enumerate(node.elements if node is not None else ())
-        parts = [(self.part(image, f"{key}/images/{n}", "image")) for n, image in found]
+        images = enumerate(node.elements if node is not None else ())
+        parts = [(self.part(image, f"{key}/images/{n}", "image")) for n, image in images]
         return [replace(part, origin=origin, preview="") for part in parts]
 
     def _call(self, node: Node, key: str) -> Part:

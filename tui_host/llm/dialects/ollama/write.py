@@ -1,15 +1,16 @@
-"""`ollama`: Ollama's own `/api/chat`. Source: llm-dialects.md, section 7."""
+"""Writes requests for Ollama's `/api/chat`. Source: Ollama's docs/api.md, Generate a chat completion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
-from tui_host.llm.dialects.dialect import Target, Window, WireRequest
-from tui_host.llm.dialects.model_lists import names_in
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, chat_messages
+from tui_host.llm.dialects.dialect import Target, Window, WireRequest, names_in
 from tui_host.llm.dialects.ollama.outline import outline_of
-from tui_host.llm.dialects.ollama.read import Lines
+from tui_host.llm.dialects.ollama.read import OllamaReading
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
 from tui_host.llm.provider_faults import refusal
@@ -27,7 +28,7 @@ from tui_host.settings.secrets import Secret
 
 _LONGEST_ID = 64
 _BESIDE = ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs")
-"""What stands beside `options`; all else that has no neutral name (`num_ctx`) stands in it."""
+"""Members beside `options`; all other options without a neutral name (`num_ctx`) go into `options`."""
 _WINDOW = 4096
 """Tokens that a server with less than 24 GiB of video memory reads where `num_ctx` is not said."""
 _YES_AND_NO: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False, "none": False}
@@ -38,7 +39,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     ("try pulling it", "pull it (ollama pull NAME), or choose another model"),
     ("context length", "give it more room (options.num_ctx), or start a new session"),
 )
-"""What helps against some refusals, by words that stand in them."""
+"""The remedies for some refusals, by words in the refusal."""
 
 
 class Ollama:
@@ -51,7 +52,7 @@ class Ollama:
     name_rule: NameRule = OPENAI_NAMES
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """The request. Messages stand last, so that a step's request begins with all the bytes of the one before it.
+        """Write the request, with the messages last, so that each step's request begins with all bytes of the previous request.
 
         What is longer than the model's window is to be refused (`truncate`, `shift`): the server would cut it unsaid, the
         tools and the oldest messages first. Older servers do so all the same.
@@ -74,26 +75,43 @@ class Ollama:
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """A bearer token, which nobody but ollama.com wants."""
+        """Return a bearer token, used by ollama.com alone."""
         del target
         return () if secret is None else (("Authorization", f"Bearer {secret.reveal()}"),)
 
     def decoder(self, content_type: str) -> BodyDecoder:
-        """A reader for one response; a whole answer is a stream of one line."""
-        return BodyDecoder(Lines(), content_type, framing="lines")
+        """Make a reader for a response; a whole answer is a stream of a single line."""
+        return BodyDecoder(OllamaReading(), content_type, framing="lines")
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says; what to do about some of them, only this server's own words tell."""
-        found = refusal(status, headers, body)
-        found.remedy = next((remedy for words, remedy in _REMEDIES if words in found.what), found.remedy)
-        return found
+        """Read a refusal; the remedy depends on the server's own words."""
+        error = refusal(status, headers, body)
+        error.remedy = next((remedy for words, remedy in _REMEDIES if words in error.what), error.remedy)
+        return error
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
 
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Certain where a member of this API alone is there, or the arguments of a call are an object; else possible."""
+        messages = chat_messages(body)
+        calls = (mapping(mapping(call).get("function")) for each in messages for call in items(each.get("tool_calls")))
+        is_own = bool(body.keys() & {"options", "keep_alive", "think", "format", "raw"})
+        if messages and (is_own or any(isinstance(call.get("arguments"), Mapping) for call in calls)):
+            return 2
+        return 1 if messages else 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """A line of an answer; the whole answer is one line, too."""
+        message = body.get("message")
+        if "done" not in body or not isinstance(message, Mapping):
+            return None
+        says = any(message.get(name) for name in ("content", "thinking", "tool_calls"))
+        return AnswerPart(is_event=True, ends=body["done"] is True, is_empty=not says)
+
     def models(self, body: bytes) -> tuple[str, ...]:
-        """The names of the models that were pulled."""
+        """Return the names of the pulled models."""
         return names_in(body)
 
 
@@ -117,8 +135,8 @@ def _options(ask: Ask) -> dict[str, JSON]:
     }
     inside = {name: value for name, value in inside.items() if value is not None}
     inside |= {name: value for name, value in options.others.items() if name not in _BESIDE}
-    found: dict[str, JSON] = {} if effort is None else {"think": _YES_AND_NO.get(effort, effort)}
-    return {**found, **({"options": inside} if inside else {}), **beside}
+    written: dict[str, JSON] = {} if effort is None else {"think": _YES_AND_NO.get(effort, effort)}
+    return {**written, **({"options": inside} if inside else {}), **beside}
 
 
 def _tool(tool: ToolSpec) -> JSON:
@@ -130,17 +148,17 @@ def _tool(tool: ToolSpec) -> JSON:
 
 
 class _Writer:
-    """Writes the conversation of one request."""
+    """Writes the conversation of a request."""
 
     def __init__(self, ask: Ask, provider: str) -> None:
         self._ask = ask
         self._provider = provider
         self._ids = CallIds(_LONGEST_ID)
         asked = (number for number, message in enumerate(ask.messages) if message.role == "user" and not message.source)
-        self._loop = max(asked, default=-1)  # where the running turn begins: only in it is thinking read again
+        self._loop = max(asked, default=-1)  # the start of the running turn: the server reads thinking only there
 
     def messages(self) -> list[JSON]:
-        """All of them, oldest first."""
+        """Write all messages, oldest first."""
         numbered = enumerate(self._ask.messages)
         return [written for number, message in numbered for written in self._message(message, number)]
 
@@ -198,5 +216,5 @@ class _Writer:
 
 
 def _images(parts: Sequence[object]) -> dict[str, JSON]:
-    found: list[JSON] = [part.data for part in parts if isinstance(part, Image)]
-    return {"images": found} if found else {}
+    images: list[JSON] = [part.data for part in parts if isinstance(part, Image)]
+    return {"images": images} if images else {}

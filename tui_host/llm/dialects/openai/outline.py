@@ -1,4 +1,4 @@
-"""A Chat Completions request as a tree of parts, read out of its bytes: ours, or another host's."""
+"""Reads a Chat Completions request, ours or another host's, as a tree of parts."""
 
 from __future__ import annotations
 

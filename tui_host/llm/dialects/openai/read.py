@@ -1,29 +1,36 @@
-"""The answers of Chat Completions, streamed or whole, as events. Source: llm-dialects.md, sections 1 to 3."""
+"""Reads the answers of Chat Completions, streamed or whole, of OpenAI and many compatible services.
+
+Source: OpenAI API reference, Chat; the APIs of DeepSeek, Mistral, Groq, OpenRouter and Azure where they differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
-from tui_host.capture.json.spans import read_json, spans
+from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
-from tui_host.llm.body_framing import is_done, read_object
-from tui_host.llm.dialects.openai.calls import Calls
-from tui_host.llm.dialects.openai.forms import ECHOED, Places, choice_of, flat, message_in, thought_of, usage_of
+from tui_host.llm.answer_state import AnswerState, call_started
+from tui_host.llm.body_framing import count_of
 from tui_host.llm.events import (
-    Failed,
+    CallArguments,
+    CallsLeftOut,
     ModelEvent,
-    Stopped,
     TextDelta,
     ThinkingDelta,
     ThinkingEcho,
     Unreadable,
-    UsageReported,
 )
+from tui_host.llm.fold import MOST_ARGUMENTS, MOST_CALLS
 from tui_host.llm.messages import Stop, Usage
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.thinktags import ThinkTags
 
-_SHOWN = 500
+ECHOED: Final = "reasoning_content"
+"""The member under which some services want the thinking back (DeepSeek, Moonshot)."""
+
 _STOPS: Mapping[str, Stop] = {
     "length": "length",
     "max_tokens": "length",
@@ -40,190 +47,359 @@ _WORDS = frozenset(("role", "content"))
 _BARE = frozenset(
     ("id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "obfuscation", "usage")
 )
-"""Members of a chunk that tell of no error; `usage` stands in each, and is null but in one."""
+"""The members of a chunk without an error; most chunks have `usage` as null."""
 
 
-def _is_bare(value: Mapping[str, JSON], choice: Mapping[str, JSON]) -> bool:
-    """Whether a chunk tells of nothing but its choice."""
-    is_known = _BARE.issuperset(value) and value.get("object") != "error"
-    return is_known and value.get("usage") is None and "usage" not in choice
-
-
-def _places(delta: Mapping[str, JSON], data: bytes, start: int, end: int) -> Places:
-    """Several calls in one event are told apart by their own bytes; all else is the event's."""
-    calls = delta.get("tool_calls")
-    if not isinstance(calls, list) or len(calls) < 2 or end - start - len(data) not in _FIELD:
-        return Places(start, end)
-    return Places(start, end, message_in(spans(data, walk=_WALKED), "delta"), at=end - len(data))
-
-
-class Chunks:
-    """Folds chunks, or the one whole answer, into events."""
+class OpenAIReading:
+    """Turns chunks, or a whole answer, into events."""
 
     def __init__(self) -> None:
-        self.has_failed = False
-        self.has_other = False
-        self._calls = Calls()
+        self.state = AnswerState()
+        self._calls = _Calls()
         self._tags = ThinkTags()
-        self._usage: Usage | None = None
-        self._finish = ""
-        self._finish_span = (0, 0)
-        self._is_done = False
-        self._has_read = False
-        self._has_said = False
+        self._has_words = False
         self._refuses = False
         self._echoes = False
-        self._ended = False
 
-    @property
-    def is_strange(self) -> bool:
-        """Whether something came, and none of it was an answer's."""
-        return self.has_other and not self._has_read and not self._is_done and not self.has_failed
-
-    def data(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """One event of the stream."""
-        if self._ended:
-            return []
-        value, found = read_object(data, start, end)
-        if value is None:
-            if is_done(data):
-                self._is_done = True
-                return self.end(end)
-            self.has_other = True
-            return found
-        self._has_read = True
-        choice = choice_of(value)
+    def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
+        """Read a chunk."""
+        events: list[ModelEvent] = []
+        self.state.has_read = True
+        choice = _choice(value)
         if choice is not None:
             delta = choice.get("delta")
-            if not isinstance(delta, dict) and not self._has_said:
+            if not isinstance(delta, dict) and not self._has_words:
                 delta = choice.get("message")
             if isinstance(delta, dict):
-                self._say(delta, data, start, end, found)
+                events = self._delta(delta, data, start, end)
             if choice.get("finish_reason"):
-                self._finished(choice, start, end)
-        if choice is None or self._finish or not _is_bare(value, choice):
-            found += self._around(value, choice, start, end)
-        return found
+                self._finish(choice, start, end)
+        if choice is None or self.state.reason or not _is_bare(value, choice):
+            events += self._around(value, choice, start, end)
+        return events
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
-        """An answer that was not streamed, or an error in its place."""
-        end = len(body)
-        try:
-            value = read_json(body)
-        except ValueError as error:
-            return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=end)]
-        choice = choice_of(value) if isinstance(value, dict) else None
-        found: list[ModelEvent] = []
-        if choice is not None:
-            message = choice.get("message")
-            node = spans(body, walk=_WALKED)
-            found += self._said(message if isinstance(message, dict) else {}, Places(0, end, message_in(node)))
-            self._finished(choice, 0, end)
-            self._is_done = True
-        if isinstance(value, dict):
-            found += self._around(value, choice, 0, end)
-        elif (fault := fault_in(value)) is not None:
-            found.append(self._fail(*fault, 0, end))
-        if choice is None and not self.has_failed:
-            found.append(self._fail(f"no answer in it: {body[:_SHOWN].decode('utf-8', 'replace')}", "", 0, end))
-        return found
+    def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
+        """Read an answer without streaming."""
+        choice = _choice(value) if isinstance(value, dict) else None
+        if not isinstance(value, dict) or choice is None:
+            return None
+        message = choice.get("message")
+        places = _Places(0, len(body), _message_node(spans(body, walk=_WALKED), "message"))
+        events = self._message(message if isinstance(message, dict) else {}, places)
+        self._finish(choice, 0, len(body))
+        self.state.mark = "[DONE]"
+        return events + self._around(value, choice, 0, len(body))
 
-    def end(self, position: int) -> list[ModelEvent]:
-        """The end of the answer, once."""
-        if self._ended:
-            return []
-        self._ended = True
-        found = self._tags.finish()
-        if self._echoes:
-            found.append(ThinkingEcho(echo=ECHOED, start=position, end=position))
-        start, end = self._finish_span if self._finish else (position, position)
-        vendor = self._finish or ("[DONE]" if self._is_done else "")
-        found.append(Stopped(stop=self._stop(), vendor=vendor, start=start, end=end))
-        return found
+    def closing(self, position: int) -> list[ModelEvent]:
+        """Return text held back by a tag for thinking, and the mark for thinking to be sent back."""
+        events = self._tags.finish()
+        return [*events, ThinkingEcho(echo=ECHOED, start=position, end=position)] if self._echoes else events
 
-    def _stop(self) -> Stop:
-        if self.has_failed:
-            return "failed"
-        if not self._finish and not self._is_done:
-            return "cut"
-        known = _STOPS.get(self._finish)
-        if known is not None:
-            return known
-        if len(self._calls):
-            return "tools"
-        return "refused" if self._refuses else "end"
+    def stop(self) -> Stop:
+        """Translate the finish reason; calls decide where the word does not."""
+        stop = _STOPS.get(self.state.reason)
+        if stop is not None:
+            return stop
+        return "tools" if len(self._calls) else "refused" if self._refuses else "end"
 
-    def _finished(self, choice: Mapping[str, JSON], start: int, end: int) -> None:
-        word = choice.get("finish_reason")
-        if isinstance(word, str) and word:
-            self._finish, self._finish_span = word, (start, end)
+    def _finish(self, choice: Mapping[str, JSON], start: int, end: int) -> None:
+        reason = choice.get("finish_reason")
+        self.state.finish(reason if isinstance(reason, str) else "", start, end)
 
     def _around(
         self, value: Mapping[str, JSON], choice: Mapping[str, JSON] | None, start: int, end: int
     ) -> list[ModelEvent]:
-        """What stands beside the choices: usage and errors."""
-        found: list[ModelEvent] = []
+        """Read usage and errors beside the choices."""
         has_usage = "usage" in value or "x_groq" in value or (choice is not None and "usage" in choice)
-        usage = usage_of(value, choice) if has_usage else None
-        if usage is not None and usage != self._usage:
-            self._usage = usage
-            found.append(UsageReported(usage=usage, start=start, end=end))
-        fault = fault_in(value)
-        if fault is None and _STOPS.get(self._finish) == "failed" and not self.has_failed:
-            fault = f"the provider ended the answer with {self._finish!r}", self._finish
-        if fault is not None:
-            found.append(self._fail(*fault, start, end))
-        return found
+        events = self.state.report(_usage_of(value, choice), start, end) if has_usage else []
+        fault, reason = fault_in(value), self.state.reason
+        if fault is None and _STOPS.get(reason) == "failed" and not self.state.has_failed:
+            fault = f"the provider ended the answer with {reason!r}", reason
+        return events if fault is None else [*events, self.state.fail(*fault, start, end)]
 
-    def _fail(self, words: str, code: str, start: int, end: int) -> Failed:
-        self.has_failed = True
-        return Failed(message=words or "an error without a word", vendor=code, start=start, end=end)
-
-    def _say(self, delta: Mapping[str, JSON], data: bytes, start: int, end: int, found: list[ModelEvent]) -> None:
+    def _delta(self, delta: Mapping[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
         content = delta.get("content")
-        if isinstance(content, str) and _WORDS.issuperset(delta):  # as nearly all of an answer is
-            if content:
-                self._has_said = True
-                found += self._tags.feed(content, start, end)
-        else:
-            found += self._said(delta, _places(delta, data, start, end))
+        if isinstance(content, str) and _WORDS.issuperset(delta):  # nearly every chunk is one
+            self._has_words = self._has_words or bool(content)
+            return self._tags.feed(content, start, end) if content else []
+        calls, message = delta.get("tool_calls"), None
+        if isinstance(calls, list) and len(calls) > 1 and end - start - len(data) in _FIELD:
+            # Several calls in one event are told apart by their own bytes; all else has the event's.
+            message = _message_node(spans(data, walk=_WALKED), "delta")
+        return self._message(delta, _Places(start, end, message, at=end - len(data)))
 
-    def _said(self, delta: Mapping[str, JSON], places: Places) -> list[ModelEvent]:
-        found: list[ModelEvent] = []
-        thought, key = thought_of(delta)
-        if thought or key == ECHOED:
-            self._echoes = self._echoes or key == ECHOED
+    def _message(self, delta: Mapping[str, JSON], places: _Places) -> list[ModelEvent]:
+        events: list[ModelEvent] = []
+        thought, key = _thought(delta)
+        self._echoes = self._echoes or key == ECHOED
         if thought:
-            self._has_said = True
-            found += self._tags.off()
+            events += self._tags.off()
             start, end = places.of(key)
-            found.append(ThinkingDelta(text=thought, start=start, end=end))
-        content = delta.get("content")
+            events.append(ThinkingDelta(text=thought, start=start, end=end))
+        content, refusal = delta.get("content"), delta.get("refusal")
         if content:
-            self._has_said = True
-            found += self._content(content, *places.of("content"))
-        refusal = delta.get("refusal")
+            events += self._content(content, *places.of("content"))
         if isinstance(refusal, str) and refusal:
-            self._refuses = self._has_said = True
+            self._refuses = True
             start, end = places.of("refusal")
-            found.append(TextDelta(text=refusal, start=start, end=end))
+            events.append(TextDelta(text=refusal, start=start, end=end))
         calls, function = delta.get("tool_calls"), delta.get("function_call")
         if isinstance(calls, list) and calls:
-            self._has_said = True
-            found += self._calls.add([(call, *places.of_call(number)) for number, call in enumerate(calls)])
+            events += self._calls.add([(call, *places.of_call(number)) for number, call in enumerate(calls)])
         elif isinstance(function, dict):
-            found += self._calls.add([({"index": 0, "function": function}, *places.of("function_call"))])
-        return found
+            events += self._calls.add([({"index": 0, "function": function}, *places.of("function_call"))])
+        self._has_words = self._has_words or bool(thought or content or self._refuses or calls)
+        return events
 
     def _content(self, content: JSON, start: int, end: int) -> list[ModelEvent]:
-        """Text, or a list of parts as Mistral sends it."""
+        """Read a text, or a list of parts as Mistral sends them."""
         if isinstance(content, str):
             return self._tags.feed(content, start, end)
-        found: list[ModelEvent] = []
+        events: list[ModelEvent] = []
         for part in content if isinstance(content, list) else [content]:
             if isinstance(part, dict) and part.get("type") == "thinking":
-                found += self._tags.off()
-                found.append(ThinkingDelta(text=flat(part.get("thinking")), start=start, end=end))
+                events += self._tags.off()
+                events.append(ThinkingDelta(text=_flat(part.get("thinking")), start=start, end=end))
             else:
-                found += self._tags.feed(flat(part), start, end)
-        return found
+                events += self._tags.feed(_flat(part), start, end)
+        return events
+
+
+def _is_bare(value: Mapping[str, JSON], choice: Mapping[str, JSON]) -> bool:
+    """Tell whether a chunk has nothing but a choice."""
+    is_known = _BARE.issuperset(value) and value.get("object") != "error"
+    return is_known and value.get("usage") is None and "usage" not in choice
+
+
+class _Places:
+    """The bytes of a message's members, or of the whole event where unknown.
+
+    Args:
+        start: First byte of the whole.
+        end: One past its last.
+        message: The message's node, None if the members' places are not known.
+        at: The byte that the node's places count from.
+    """
+
+    def __init__(self, start: int, end: int, message: Node | None = None, *, at: int = 0) -> None:
+        self._whole = start, end
+        self._message = message
+        self._at = at
+
+    def of(self, key: str) -> tuple[int, int]:
+        """Return the bytes of a member."""
+        node = self._message.get(key) if self._message is not None else None
+        return self._of(node) if node is not None else self._whole
+
+    def of_call(self, number: int) -> tuple[int, int]:
+        """Return the bytes of a tool call."""
+        node = self._message.get("tool_calls") if self._message is not None else None
+        if node is None or number >= len(node.elements):
+            return self._whole
+        return self._of(node.elements[number])
+
+    def _of(self, node: Node) -> tuple[int, int]:
+        return node.start + self._at, node.end + self._at
+
+
+def _message_node(node: Node | None, name: str) -> Node | None:
+    """Find the message of a whole answer, or the `delta` of a chunk."""
+    choices = node.get("choices") if node is not None else None
+    return choices.elements[0].get(name) if choices is not None and choices.elements else None
+
+
+def _choice(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
+    """Return the first choice; requests never ask for more."""
+    choices = value.get("choices")
+    if not isinstance(choices, list) or not choices:
+        return None
+    first = choices[0]
+    return first if isinstance(first, dict) and not first.get("index") else None
+
+
+def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
+    """Return the thinking in a delta, and the name of its member: services use several names, some two at once."""
+    for key in (ECHOED, "reasoning"):
+        value = delta.get(key)
+        if isinstance(value, str) and value:
+            return value, key
+    details = delta.get("reasoning_details")
+    if not isinstance(details, list):
+        return "", ECHOED if delta.get(ECHOED) == "" else ""
+    pieces = [piece.get("text") or piece.get("summary") for piece in details if isinstance(piece, dict)]
+    return "".join(piece for piece in pieces if isinstance(piece, str)), "reasoning_details"
+
+
+def _flat(part: JSON) -> str:
+    """Join the text of a part, or of parts within parts."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict):
+        return _flat(part.get("text"))
+    return "".join(_flat(piece) for piece in part) if isinstance(part, list) else ""
+
+
+def _usage_of(value: Mapping[str, JSON], choice: Mapping[str, JSON] | None) -> Usage | None:
+    """Read the tokens reported by a chunk or an answer, wherever the service puts them. None if absent."""
+    groq = value.get("x_groq")
+    for place in (value, choice, groq):
+        usage = place.get("usage") if isinstance(place, dict) else None
+        if isinstance(usage, dict):
+            return Usage(
+                input_total=count_of(usage, "prompt_tokens"),
+                input_cached=_first(
+                    usage, ("prompt_tokens_details", "cached_tokens"), ("cached_tokens",), ("prompt_cache_hit_tokens",)
+                ),
+                cache_written=count_of(usage, "prompt_tokens_details", "cache_write_tokens"),
+                output_total=count_of(usage, "completion_tokens"),
+                reasoning=_first(usage, ("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",)),
+            )
+    return None
+
+
+def _first(usage: JSON, *paths: tuple[str, ...]) -> int | None:
+    """Return the first count found: services put the same count in different places."""
+    return next((count for path in paths if (count := count_of(usage, *path)) is not None), None)
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    number: int
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+    size: int = 0
+
+    def is_whole(self) -> bool:
+        """Tell whether the arguments are a complete JSON object."""
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
+            return False
+        try:
+            return isinstance(json.loads("".join(self.pieces), strict=False), dict)
+        except (ValueError, RecursionError):
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    index: int | None
+    id: str
+    name: str
+    arguments: str
+    start: int
+    end: int
+
+
+class _Calls:
+    """The calls of a response. A fragment names its call by index, by id, or not at all."""
+
+    def __init__(self) -> None:
+        self._by_index: dict[int, list[_OpenCall]] = {}
+        self._by_id: dict[str, _OpenCall] = {}
+        self._numbers: set[int] = set()
+        self._last: _OpenCall | None = None
+        self._is_full = False
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def add(self, fragments: Sequence[tuple[JSON, int, int]]) -> list[ModelEvent]:
+        """Read the fragments of a chunk, each with its bytes."""
+        events: list[ModelEvent] = []
+        opened: set[int] = set()
+        for value, start, end in fragments:
+            fragment = _fragment(value, start, end)
+            if fragment is None:
+                events.append(Unreadable(reason="a tool call that is no object", start=start, end=end))
+                continue
+            call = self._target(fragment, opened)
+            if call is not None:
+                events += _extend(call, fragment, is_new=False)
+            elif len(self._numbers) < MOST_CALLS:
+                call = self._open(fragment)
+                opened.add(call.number)
+                events += _extend(call, fragment, is_new=True)
+            elif not self._is_full:
+                self._is_full = True
+                self._last = None
+                events.append(CallsLeftOut(start=start, end=end))
+        return events
+
+    def _target(self, fragment: _Fragment, opened: set[int]) -> _OpenCall | None:
+        """Find the open call continued by a fragment. None if the fragment begins a call."""
+        if fragment.index is not None:
+            opened_here = self._by_index.get(fragment.index, [])
+            by_id = [call for call in opened_here if fragment.id and call.id == fragment.id]
+            call = by_id[0] if by_id else opened_here[-1] if opened_here else None
+            if call is not None and fragment.name and fragment.id and call.id and fragment.id != call.id:
+                return None
+        elif fragment.id:
+            call = self._by_id.get(fragment.id)
+        else:
+            call = self._last
+            if call is not None and fragment.name and not call.id and call.number in opened:
+                return None  # several whole calls in one chunk, without ids
+        if call is not None and fragment.name and fragment.arguments.strip() and call.is_whole():
+            return None  # one id, or one index, for all calls
+        return call
+
+    def _open(self, fragment: _Fragment) -> _OpenCall:
+        number = fragment.index if fragment.index is not None else -1
+        if number < 0 or number in self._numbers:
+            number = max(self._numbers, default=-1) + 1
+        call = _OpenCall(number)
+        self._numbers.add(number)
+        if fragment.index is not None:
+            self._by_index.setdefault(fragment.index, []).append(call)
+        if fragment.id:
+            self._by_id[fragment.id] = call
+        self._last = call
+        return call
+
+
+def _fragment(value: JSON, start: int, end: int) -> _Fragment | None:
+    if not isinstance(value, dict):
+        return None
+    function = value.get("function") or value.get("custom") or value
+    if not isinstance(function, dict):
+        return None
+    index, wire_id, name = value.get("index"), value.get("id"), function.get("name")
+    return _Fragment(
+        index if isinstance(index, int) and not isinstance(index, bool) and index >= 0 else None,
+        wire_id if isinstance(wire_id, str) else str(wire_id) if isinstance(wire_id, int) else "",
+        name if isinstance(name, str) else "",
+        _arguments(function.get("arguments", function.get("input"))),
+        start,
+        end,
+    )
+
+
+def _arguments(value: JSON) -> str:
+    """Return the arguments as text: some services send an object."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _extend(call: _OpenCall, fragment: _Fragment, *, is_new: bool) -> list[ModelEvent]:
+    changed = is_new
+    if fragment.id and not call.id:
+        call.id, changed = fragment.id, True
+    name = call.name
+    if not name:
+        name = fragment.name
+    elif fragment.name and not call.size and fragment.name != name:
+        # Some services send the name in pieces, others repeat the name, or send a longer one.
+        name = fragment.name if fragment.name.startswith(name) else name + fragment.name
+    if name != call.name:
+        call.name, changed = name[:1000], True
+    events: list[ModelEvent] = []
+    start, end = fragment.start, fragment.end
+    if changed:
+        events.append(call_started(call.number, call.id, call.name, start, end))
+    if fragment.arguments:
+        call.size += len(fragment.arguments)
+        if call.size <= MOST_ARGUMENTS:
+            call.pieces.append(fragment.arguments)
+        events.append(CallArguments(index=call.number, text=fragment.arguments, start=start, end=end))
+    return events

@@ -1,16 +1,16 @@
-"""`openai`: Chat Completions, as OpenAI and many others speak it. Source: llm-dialects.md, sections 2 and 3."""
+"""Writes requests for Chat Completions, as OpenAI and many others take them. Source: OpenAI API reference, Chat."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
-from tui_host.llm.dialects.dialect import Target, WireRequest
-from tui_host.llm.dialects.model_lists import names_in
-from tui_host.llm.dialects.openai.forms import ECHOED
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, chat_messages, error_object, first_object, text_member
+from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
 from tui_host.llm.dialects.openai.outline import outline_of
-from tui_host.llm.dialects.openai.read import Chunks
+from tui_host.llm.dialects.openai.read import ECHOED, OpenAIReading
 from tui_host.llm.dialects.openai_service import AZURE, HEADERS, LONGEST_ID, credential_headers, image_url, path_of
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
@@ -29,7 +29,7 @@ from tui_host.settings.secrets import Secret
 
 _MOST_STOPS = 4
 _NEW_NAME = ("openai", AZURE)
-"""The services that know `max_completion_tokens`, which all others are not sure to know."""
+"""The services known to take `max_completion_tokens`."""
 
 
 _MISTRAL = "mistral"
@@ -47,7 +47,7 @@ class OpenAI:
     versions: tuple[str, ...] = ()
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """The request. Messages stand last: so the request of a step begins with all the bytes of the one before it.
+        """Write the request, with the messages last, so that each step's request begins with all bytes of the previous request.
 
         That common beginning is what the inspector shows, what the store saves, and what a person reads; providers' caches
         do not mind, since they go by the prompt that a request becomes, where the tools come first anyway.
@@ -72,16 +72,36 @@ class OpenAI:
         return credential_headers(secret, target)
 
     def decoder(self, content_type: str) -> BodyDecoder:
-        """A reader for one response."""
-        return BodyDecoder(Chunks(), content_type)
+        """Make a reader for a response."""
+        return BodyDecoder(OpenAIReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says."""
+        """Read a refusal."""
         return refusal(status, headers, body)
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
+
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Possible for any list of messages: Ollama and Anthropic take the same where neither has a member of its own."""
+        return 1 if chat_messages(body) else 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """A completion, a chunk of one, or an error."""
+        if "choices" not in body or "messages" in body:
+            error = error_object(body)
+            return AnswerPart() if error.keys() & {"type", "code", "param"} and "status" not in error else None
+        choice = first_object(body["choices"], index="index")
+        delta = mapping(choice.get("delta"))
+        return AnswerPart(
+            is_event=body.get("object") == "chat.completion.chunk" or "delta" in choice or not choice,
+            stream=text_member(body, "id"),
+            ends=bool(choice.get("finish_reason")),
+            is_empty="message" not in choice
+            and not choice.get("text")
+            and not any(value for name, value in delta.items() if name != "role"),
+        )
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """The names in a list of models, in the provider's order."""
@@ -95,7 +115,7 @@ def _stops(ask: Ask) -> list[str]:
 def _options(ask: Ask, service: str) -> dict[str, JSON]:
     options = ask.options
     most = "max_completion_tokens" if service in _NEW_NAME else "max_tokens"
-    found: dict[str, JSON] = {
+    written: dict[str, JSON] = {
         "temperature": options.temperature,
         "top_p": options.top_p,
         most: options.max_tokens,
@@ -103,7 +123,7 @@ def _options(ask: Ask, service: str) -> dict[str, JSON]:
         "random_seed" if service == _MISTRAL else "seed": options.seed,
         "stop": _stops(ask) or None,
     }
-    return {name: value for name, value in found.items() if value is not None} | dict(options.others)
+    return {name: value for name, value in written.items() if value is not None} | dict(options.others)
 
 
 def _tool(tool: ToolSpec) -> JSON:
@@ -115,7 +135,7 @@ def _tool(tool: ToolSpec) -> JSON:
 
 
 class _Writer:
-    """Writes the conversation of one request."""
+    """Writes the conversation of a request."""
 
     def __init__(self, ask: Ask, target: Target) -> None:
         self._ask = ask
@@ -127,7 +147,7 @@ class _Writer:
         self._echoes = any(isinstance(part, ToolCall) for part in parts) and any(map(self._is_echo, parts))
 
     def messages(self) -> list[JSON]:
-        """All of them, oldest first."""
+        """Write all messages, oldest first."""
         return [written for message in self._ask.messages for written in self._message(message)]
 
     def _message(self, message: Message) -> Iterator[JSON]:
@@ -187,13 +207,13 @@ class _Writer:
 def _content(parts: Sequence[object]) -> JSON:
     if not any(isinstance(part, Image) for part in parts):
         return text_of(parts)
-    found: list[JSON] = []
+    written: list[JSON] = []
     for part in with_taken_images(parts):
         if isinstance(part, Text):
-            found.append({"type": "text", "text": part.text})
+            written.append({"type": "text", "text": part.text})
         elif isinstance(part, Image):
-            found.append(_image(part))
-    return found
+            written.append(_image(part))
+    return written
 
 
 def _image(image: Image) -> JSON:

@@ -1,4 +1,4 @@
-"""A Responses request as a tree of parts, read out of its bytes: ours, or another host's."""
+"""Reads a Responses request, ours or another host's, as a tree of parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing_extensions import override
 
 from tui_host.capture.json.spans import Node
-from tui_host.llm.dialects.openai_responses.forms import tool_called
+from tui_host.llm.dialects.openai_responses.read import name_of_tool
 from tui_host.llm.outline import Part
 from tui_host.llm.outline_parts import ROLES, PartReader
 
@@ -33,22 +33,22 @@ class _Reading(PartReader):
         return self.option(node, key, name)
 
     def _offered(self, elements: tuple[Node, ...], key: str) -> tuple[Part, ...]:
-        """The tools of a list, those in a namespace one by one."""
-        plain = tuple(each for each in elements if each.get("tools") is None)
-        found = list(self.tools(plain, key, within="", schema=("parameters",)))
-        for each in elements:
-            tools = each.get("tools")
+        """List the tools, with a namespace's tools in its place."""
+        plain = tuple(entry for entry in elements if entry.get("tools") is None)
+        offered = list(self.tools(plain, key, within="", schema=("parameters",)))
+        for entry in elements:
+            tools = entry.get("tools")
             if tools is not None:
-                space = self.text(each.get("name"))
+                space = self.text(entry.get("name"))
                 inner = self.tools(tools.elements, f"{key}/{space}", within="", schema=("parameters",))
-                found += (replace(tool, name=tool_called(tool.name, space)) for tool in inner)
-        return tuple(sorted(found, key=lambda part: part.start))
+                offered += (replace(tool, name=name_of_tool(tool.name, space)) for tool in inner)
+        return tuple(sorted(offered, key=lambda part: part.start))
 
     def _item(self, node: Node, key: str) -> Part:
         kind = self.text(node.get("type"))
         if kind == "function_call":
             name, wire_id = self.text(node.get("name")), self.text(node.get("call_id"))
-            name = tool_called(name, self.text(node.get("namespace")))
+            name = name_of_tool(name, self.text(node.get("namespace")))
             return self.call(node, key, name, node.get("arguments"), wire_id)
         if kind == "function_call_output":
             return self._result(node, key)
@@ -60,7 +60,9 @@ class _Reading(PartReader):
         content = node.get("content")
         if content is None or content.kind != "array":
             return self.message(node, key, role, [], content)
-        pieces = [self._piece(each, f"{key}/{n}", ROLES.get(role, "")) for n, each in enumerate(content.elements)]
+        pieces = [
+            self._piece(item_part, f"{key}/{n}", ROLES.get(role, "")) for n, item_part in enumerate(content.elements)
+        ]
         is_plain = len(pieces) == 1 and pieces[0].kind == "text"
         plain = _said(content.elements[0]) if is_plain else None
         return self.message(node, key, role, [] if is_plain else pieces, plain)
@@ -70,7 +72,7 @@ class _Reading(PartReader):
         part = self.result(node, key, self.called(wire_id), output, wire_id)
         if output is None or output.kind != "array":
             return part
-        inner = [self._piece(each, f"{key}/{n}", part.origin) for n, each in enumerate(output.elements)]
+        inner = [self._piece(output_part, f"{key}/{n}", part.origin) for n, output_part in enumerate(output.elements)]
         words = next((child.preview for child in inner if child.preview), "")
         return replace(part, preview=words, children=tuple(inner) if len(inner) > 1 else ())
 
@@ -83,11 +85,14 @@ class _Reading(PartReader):
         return replace(part if text is None else self.saying(part, text), origin=origin)
 
     def _thought(self, node: Node) -> str:
-        """What is readable of a thought."""
-        told = [
-            part for name in ("summary", "content") if (each := node.get(name)) is not None for part in each.elements
+        """Read the readable part of a thought."""
+        text = [
+            part
+            for name in ("summary", "content")
+            if (member := node.get(name)) is not None
+            for part in member.elements
         ]
-        return next((self.shown(part.get("text")) for part in told if part.get("text") is not None), "")
+        return next((self.shown(part.get("text")) for part in text if part.get("text") is not None), "")
 
 
 def _said(piece: Node) -> Node | None:

@@ -1,46 +1,22 @@
-"""The answers of Responses, streamed or whole, as events. Source: llm-dialects.md, section 4."""
+"""Reads the answers of Responses, streamed or whole. Source: OpenAI API reference, Responses and streaming events."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from tui_host.capture.json.spans import read_json, spans
+from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
-from tui_host.llm.body_framing import is_done, read_object
-from tui_host.llm.dialects.openai_responses.forms import (
-    arguments_in,
-    echo_of_item,
-    refuses,
-    stop_of,
-    text_in,
-    thought_in,
-    tool_in,
-    usage_of,
-    word_of,
-)
-from tui_host.llm.dialects.openai_responses.open import OpenItem, OpenItems
-from tui_host.llm.events import (
-    CallArguments,
-    CallsLeftOut,
-    CallStarted,
-    Failed,
-    ModelEvent,
-    PartEnded,
-    Stopped,
-    TextDelta,
-    ThinkingDelta,
-    Unreadable,
-    UsageReported,
-)
-from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.messages import Usage
+from tui_host.llm.answer_state import AnswerState, call_started
+from tui_host.llm.body_framing import count_of
+from tui_host.llm.events import CallArguments, ModelEvent, PartEnded, TextDelta, ThinkingDelta
+from tui_host.llm.messages import Stop, Usage
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.request_writing import echo_for
 
-_SHOWN = 500
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _REFUSAL = "response.refusal.delta"
-_SAID: Mapping[str, type[TextDelta | ThinkingDelta]] = {
+_DELTAS: Mapping[str, type[TextDelta | ThinkingDelta]] = {
     "response.output_text.delta": TextDelta,
     _REFUSAL: TextDelta,
     "response.reasoning_summary_text.delta": ThinkingDelta,
@@ -48,235 +24,321 @@ _SAID: Mapping[str, type[TextDelta | ThinkingDelta]] = {
     "response.reasoning.delta": ThinkingDelta,
 }
 _CALL = "function_call"
+_NEVER_OFFERED = ("custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call")
+"""Kinds of calls that cannot be sent back, since nothing answers them."""
+_FINAL = ("completed", "incomplete", "failed", "cancelled")
+_OWN: Mapping[str, tuple[str, ...]] = {
+    "message": ("role", "content"),
+    _CALL: ("call_id", "name", "arguments"),
+}
+"""The members of an item that our own form of the item has."""
 
 
-class Items:
-    """Folds the events of a stream, or the one whole answer, into ours. The whole of an item is the truth; pieces are for drawing."""
+@dataclass(slots=True)
+class _OpenItem:
+    """An item of the output being streamed.
+
+    Attributes:
+        kind: The vendor's word for the kind of item, empty while unknown.
+        call: The number of the call, None if the item is none, or one beyond the limit.
+        pieces: The text, or the arguments, that were streamed.
+        is_done: Whether the whole item has come.
+    """
+
+    kind: str = ""
+    call: int | None = None
+    pieces: list[str] = field(default_factory=list[str])
+    is_done: bool = False
+
+
+class _OpenItems:
+    """The items of an answer, found by the id or index in an event."""
 
     def __init__(self) -> None:
-        self.has_failed = False
-        self.has_other = False
-        self._has_read = False
-        self._open = OpenItems()
-        self._calls = 0
-        self._refuses = False
-        self._usage: Usage | None = None
-        self._word = ""
-        self._word_span = (0, 0)
-        self._ended = False
+        self._by_index: dict[int, _OpenItem] = {}
+        self._by_id: dict[str, _OpenItem] = {}
+        self._last: _OpenItem | None = None
 
     @property
-    def is_strange(self) -> bool:
-        """Whether something came, and none of it was an answer's."""
-        return self.has_other and not self._has_read and not self._word and not self.has_failed
+    def is_empty(self) -> bool:
+        """Whether no item has come."""
+        return self._last is None
 
-    def data(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """One event of the stream; what it is, its data say."""
-        if self._ended:
-            return []
-        value, found = read_object(data, start, end)
-        if value is None:
-            if is_done(data):  # no word of this API, but of services that speak several
-                self._word, self._word_span = "[DONE]", (start, end)
-                return self.end(end)
-            self.has_other = True
-            return found
-        kind = value.get("type")
-        if isinstance(kind, str) and kind in _SAID:
-            self._has_read = True
-            return found + self._piece(kind, value, start, end)
+    def add(self, event: Mapping[str, JSON], item: Mapping[str, JSON]) -> _OpenItem:
+        """Begin an item with the first event about it."""
+        kind, index = item.get("type"), _index(event)
+        opened = self._last = _OpenItem(kind=kind if isinstance(kind, str) else "")
+        if index is not None:
+            self._by_index[index] = opened
+        for name in (item.get("id"), event.get("item_id")):
+            if isinstance(name, str) and name:
+                self._by_id[name] = opened
+        return opened
+
+    def find(self, event: Mapping[str, JSON], item: Mapping[str, JSON] | None = None) -> _OpenItem | None:
+        """Find the item of an event: by id (some services make a new id each time), by index, else the last item."""
+        name = event.get("item_id") if item is None else item.get("id")
+        by_id = self._by_id.get(name) if isinstance(name, str) else None
+        if by_id is not None:
+            return by_id
+        index = _index(event)
+        return self._last if index is None else self._by_index.get(index)
+
+    def has_id(self, opened: _OpenItem, item: Mapping[str, JSON]) -> bool:
+        """Tell whether an open item was announced with the id of a whole item."""
+        return opened is self._by_id.get(str(item.get("id")))
+
+
+class ResponsesReading:
+    """Turns the vendor's events, or a whole answer, into ours.
+
+    The whole of an item counts; the pieces before it are there to be drawn.
+    """
+
+    def __init__(self) -> None:
+        self.state = AnswerState()
+        self._items = _OpenItems()
+        self._refuses = False
+
+    def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
+        """Read an event by the `type` in the data."""
+        del data
+        state, kind = self.state, value.get("type")
+        if isinstance(kind, str) and kind in _DELTAS:
+            state.has_read = True
+            return self._delta(kind, value, start, end)
         if isinstance(kind, str) and kind in _ENDS:
-            response = value.get("response")
-            told: Mapping[str, JSON] = response if isinstance(response, Mapping) else {}
-            found += self._missed(told.get("output"), start, end)
-            found += self._over(told, kind.removeprefix("response."), start, end)
-            return found + self.end(end)
+            state.has_read = state.is_over = True
+            response = _mapping(value.get("response"))
+            events = self._unstreamed(response.get("output"), start, end)
+            return events + self._over(response, kind.removeprefix("response."), start, end)
         if isinstance(kind, str) and kind.startswith("response."):
-            self._has_read = True
-            return found + self._event(kind, value, start, end)
+            state.has_read = True
+            return self._item_event(kind, value, start, end)
         fault = fault_in(value)
         if fault is not None or kind == "error":
-            return [*found, self._fail(*(fault or ("", "")), start, end)]
-        self.has_other = True
-        return found
+            return [state.fail(*(fault or ("", "")), start, end)]
+        state.has_foreign = True
+        return []
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
-        """An answer that was not streamed, or an error in its place."""
-        end = len(body)
-        try:
-            value = read_json(body)
-        except ValueError as error:
-            return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=end)]
+    def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
+        """Read an answer without streaming."""
         output = value.get("output") if isinstance(value, Mapping) else None
         if not isinstance(value, Mapping) or (not isinstance(output, list) and "status" not in value):
-            fault = fault_in(value)
-            words = f"no answer in it: {body[:_SHOWN].decode('utf-8', 'replace')}"
-            return [self._fail(*(fault or (words, "")), 0, end)]
+            return None
         node = spans(body, walk=("output",))
         listed = node.get("output") if node is not None else None
         nodes = listed.elements if listed is not None else ()
-        found: list[ModelEvent] = []
+        events: list[ModelEvent] = []
         for number, item in enumerate(output if isinstance(output, list) else []):
-            place = (nodes[number].start, nodes[number].end) if number < len(nodes) else (0, end)
+            place = (nodes[number].start, nodes[number].end) if number < len(nodes) else (0, len(body))
             if isinstance(item, Mapping):
-                found += self._done(OpenItem(), item, *place)
+                events += self._whole_item(_OpenItem(), item, *place)
         status = value.get("status")
-        return found + self._over(value, status if isinstance(status, str) else "completed", 0, end)
+        return events + self._over(value, status if isinstance(status, str) else "completed", 0, len(body))
 
-    def end(self, position: int) -> list[ModelEvent]:
-        """The end of the answer, once."""
-        if self._ended:
-            return []
-        self._ended = True
-        start, end = self._word_span if self._word else (position, position)
-        stop = "failed" if self.has_failed else stop_of(self._word, has_calls=self._calls > 0, refused=self._refuses)
-        return [Stopped(stop=stop, vendor=self._word, start=start, end=end)]
+    def closing(self, position: int) -> list[ModelEvent]:
+        """Return nothing: all has been given out."""
+        del position
+        return []
 
-    def _event(self, kind: str, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
+    def stop(self) -> Stop:
+        """Translate the status, or the reason why the response is incomplete."""
+        reason = self.state.reason or self.state.mark
+        if reason in {"queued", "in_progress"}:
+            return "cut"
+        if reason in {"failed", "cancelled"}:
+            return "failed"
+        if reason == "content_filter":
+            return "refused"
+        if reason not in {"completed", "[DONE]"}:
+            return "length"  # incomplete, with or without a reason
+        return "tools" if self.state.calls else "refused" if self._refuses else "end"
+
+    def _item_event(self, kind: str, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         match kind:
             case "response.output_item.added":
-                return self._opened(value, start, end)
+                return self._added(value, start, end)
             case "response.output_item.done":
-                return self._closed(value, start, end)
+                return self._done(value, start, end)
             case "response.function_call_arguments.delta":
-                return self._more(value, start, end)
+                return self._arguments_delta(value, start, end)
             case "response.function_call_arguments.done":
-                return self._all(value, start, end)
+                # The bytes of the repeated arguments belong to the call too.
+                opened = self._items.find(value)
+                if opened is None or opened.call is None:
+                    return []
+                again = call_started(opened.call, "", "", start, end)
+                return [again, *self._arguments(opened, _string(value, "arguments"), start, end)]
             case "response.reasoning_summary_part.added":
-                there = self._open.find(value)
-                return self._words(there, "\n\n", start, end, thinking=True) if there and there.pieces else []
+                opened = self._items.find(value)
+                return self._words(opened, "\n\n", ThinkingDelta, start, end) if opened and opened.pieces else []
             case _:
-                return []  # ends of parts, progress, tools that the vendor runs: in the record, and in no answer
+                return []  # ends of parts, progress, the vendor's own tools: they stay in the record
 
-    def _piece(self, kind: str, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
-        """More of what is said or thought."""
+    def _delta(self, kind: str, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         piece = value.get("delta")
         self._refuses = self._refuses or kind == _REFUSAL
-        there = self._open.find(value) or self._open.add(value, {})
-        if not isinstance(piece, str) or not piece:
-            return []
-        there.pieces.append(piece)
-        return [_SAID[kind](text=piece, start=start, end=end)]
+        opened = self._items.find(value) or self._items.add(value, {})
+        return self._words(opened, piece, _DELTAS[kind], start, end) if isinstance(piece, str) and piece else []
 
-    def _more(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
-        """More of a call's arguments."""
-        there, piece = self._open.find(value), value.get("delta")
-        if there is None or there.call is None or not isinstance(piece, str) or not piece:
+    def _arguments_delta(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
+        opened, piece = self._items.find(value), value.get("delta")
+        if opened is None or opened.call is None or not isinstance(piece, str) or not piece:
             return []
-        there.pieces.append(piece)
-        return [CallArguments(index=there.call, text=piece, start=start, end=end)]
+        opened.pieces.append(piece)
+        return [CallArguments(index=opened.call, text=piece, start=start, end=end)]
 
-    def _all(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
-        """All of a call's arguments, told once more: news or not, these bytes are the call's too."""
-        there = self._open.find(value)
-        if there is None or there.call is None:
-            return []
-        told = CallStarted(index=there.call, wire_id="", name="", start=start, end=end)
-        return [told, *self._arguments(there, arguments_in(value), start, end)]
+    def _added(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
+        item = _mapping(value.get("item"))
+        opened = self._items.add(value, item)
+        return self._call(opened, item, start, end, None) if opened.kind == _CALL else []
 
-    def _closed(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
+    def _done(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         item = value.get("item")
         if not isinstance(item, Mapping):
             return []
-        there = self._open.find(value, item)
-        if there is not None and there.is_done and self._open.is_named(item, there):
-            return []  # told twice
-        if there is None or there.is_done:
-            there = self._open.add(value, item)
-        return self._done(there, item, start, end)
+        opened = self._items.find(value, item)
+        if opened is not None and opened.is_done and self._items.has_id(opened, item):
+            return []  # sent twice
+        if opened is None or opened.is_done:
+            opened = self._items.add(value, item)
+        return self._whole_item(opened, item, start, end)
 
-    def _opened(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
-        item = value.get("item")
-        told: Mapping[str, JSON] = item if isinstance(item, Mapping) else {}
-        there = self._open.add(value, told)
-        if there.kind != _CALL:
-            return []
-        return [*self._called(there, told, start, end), *self._arguments(there, arguments_in(told), start, end)]
-
-    def _called(
-        self, there: OpenItem, item: Mapping[str, JSON], start: int, end: int, echo: JSON = None
-    ) -> list[ModelEvent]:
-        """A call, or more of what is known of it."""
-        if there.call is None:
-            self._calls += 1
-            if self._calls > MOST_CALLS:
-                return [CallsLeftOut(start=start, end=end)] if self._calls == MOST_CALLS + 1 else []
-            there.call = self._calls - 1
-        wire_id = item.get("call_id")
-        return [
-            CallStarted(
-                index=there.call,
-                wire_id=wire_id if isinstance(wire_id, str) else "",
-                name=tool_in(item)[:1000],
-                echo=echo,
-                start=start,
-                end=end,
-            )
-        ]
-
-    def _arguments(self, there: OpenItem, whole: str, start: int, end: int) -> list[ModelEvent]:
-        """All of a call's arguments, where they are not what was streamed of them."""
-        if there.call is None or not whole or whole == "".join(there.pieces):
-            return []
-        anew = bool(there.pieces)
-        there.pieces = [whole]
-        return [CallArguments(index=there.call, text=whole, anew=anew, start=start, end=end)]
-
-    def _words(self, there: OpenItem, piece: str, start: int, end: int, *, thinking: bool) -> list[ModelEvent]:
-        there.pieces.append(piece)
-        said = ThinkingDelta if thinking else TextDelta
-        return [said(text=piece, start=start, end=end)]
-
-    def _done(self, there: OpenItem, item: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
-        """The whole of an item: what was not streamed of it, and what goes back with it."""
-        there.is_done = True
-        echo = echo_for("openai-responses", echo_of_item(item))
+    def _whole_item(self, opened: _OpenItem, item: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
+        """Read a whole item: the part not streamed before, and the members to send back."""
+        opened.is_done = True
+        echo = echo_for("openai-responses", _echo_of(item))
         match item.get("type"):
             case "function_call":
-                found = self._called(there, item, start, end, echo)
-                return found + self._arguments(there, arguments_in(item), start, end)
+                return self._call(opened, item, start, end, echo)
             case "message":
-                self._refuses = self._refuses or refuses(item)
-                found = self._rest(there, text_in(item), start, end, thinking=False)
-                return [*found, PartEnded(kind="text", echo=echo, start=start, end=end)]
+                refusals = [part for part in _parts(item, "content") if _string(part, "refusal")]
+                self._refuses = self._refuses or bool(refusals)
+                text = "".join(_string(part, "text") or _string(part, "refusal") for part in _parts(item, "content"))
+                events = self._rest(opened, text, TextDelta, start, end)
+                return [*events, PartEnded(kind="text", echo=echo, start=start, end=end)]
             case "reasoning":
-                found = self._rest(there, thought_in(item), start, end, thinking=True)
-                return [*found, PartEnded(kind="thinking", echo=echo, start=start, end=end)]
+                events = self._rest(opened, _thinking(item), ThinkingDelta, start, end)
+                return [*events, PartEnded(kind="thinking", echo=echo, start=start, end=end)]
             case _:
                 return [PartEnded(kind="text", echo=echo, start=start, end=end)] if echo else []
 
-    def _rest(self, there: OpenItem, whole: str, start: int, end: int, *, thinking: bool) -> list[ModelEvent]:
-        streamed = "".join(there.pieces)
-        if not whole.startswith(streamed) or whole == streamed:
-            return []
-        return self._words(there, whole[len(streamed) :], start, end, thinking=thinking)
+    def _call(self, opened: _OpenItem, item: Mapping[str, JSON], start: int, end: int, echo: JSON) -> list[ModelEvent]:
+        """Begin a call, or complete a call begun before."""
+        name = _string(item, "name")
+        name = name_of_tool(name, _string(item, "namespace")) if name else ""
+        if opened.call is None:
+            opened.call, events = self.state.open_call(item.get("call_id"), name, start, end, echo)
+        else:
+            events = [call_started(opened.call, item.get("call_id"), name, start, end, echo)]
+        return [*events, *self._arguments(opened, _string(item, "arguments"), start, end)]
 
-    def _missed(self, output: JSON, start: int, end: int) -> list[ModelEvent]:
-        """Items whose whole comes at the end alone, or that were not streamed at all."""
-        found: list[ModelEvent] = []
-        is_news = self._open.is_empty
+    def _arguments(self, opened: _OpenItem, arguments: str, start: int, end: int) -> list[ModelEvent]:
+        """Return all of a call's arguments where they differ from the streamed pieces."""
+        if opened.call is None or not arguments or arguments == "".join(opened.pieces):
+            return []
+        anew = bool(opened.pieces)
+        opened.pieces = [arguments]
+        return [CallArguments(index=opened.call, text=arguments, anew=anew, start=start, end=end)]
+
+    def _words(
+        self, opened: _OpenItem, piece: str, delta: type[TextDelta | ThinkingDelta], start: int, end: int
+    ) -> list[ModelEvent]:
+        opened.pieces.append(piece)
+        return [delta(text=piece, start=start, end=end)]
+
+    def _rest(
+        self, opened: _OpenItem, text: str, delta: type[TextDelta | ThinkingDelta], start: int, end: int
+    ) -> list[ModelEvent]:
+        """Return the part of a text not streamed before."""
+        streamed = "".join(opened.pieces)
+        if not text.startswith(streamed) or text == streamed:
+            return []
+        return self._words(opened, text[len(streamed) :], delta, start, end)
+
+    def _unstreamed(self, output: JSON, start: int, end: int) -> list[ModelEvent]:
+        """Read the items of the final output not read whole before."""
+        events: list[ModelEvent] = []
+        is_empty = self._items.is_empty
         for number, item in enumerate(output if isinstance(output, list) else []):
             if isinstance(item, Mapping):
-                there = OpenItem() if is_news else self._open.find({"output_index": number}, item)
-                if there is not None and not there.is_done:
-                    found += self._done(there, item, start, end)
-        return found
+                opened = _OpenItem() if is_empty else self._items.find({"output_index": number}, item)
+                if opened is not None and not opened.is_done:
+                    events += self._whole_item(opened, item, start, end)
+        return events
 
     def _over(self, response: Mapping[str, JSON], status: str, start: int, end: int) -> list[ModelEvent]:
-        """The end of the response: why, at what cost, and what went wrong."""
-        self._word, self._word_span = word_of(response, status), (start, end)
-        found: list[ModelEvent] = []
-        usage = usage_of(response)
-        if usage is not None and usage != self._usage:
-            self._usage = usage
-            found.append(UsageReported(usage=usage, start=start, end=end))
+        """Read the end of the response: the reason, the usage, and an error."""
+        reason = _reason(response, status)
+        self.state.finish(reason, start, end)
+        events = self.state.report(_usage(response), start, end)
         fault = fault_in({"error": response.get("error")}) if response.get("error") else None
-        if fault is None and self._word in {"failed", "cancelled"}:
-            fault = f"the provider ended the answer with {self._word!r}", self._word
-        if fault is not None and not self.has_failed:
-            found.append(self._fail(*fault, start, end))
-        return found
+        if fault is None and reason in {"failed", "cancelled"}:
+            fault = f"the provider ended the answer with {reason!r}", reason
+        if fault is not None and not self.state.has_failed:
+            events.append(self.state.fail(*fault, start, end))
+        return events
 
-    def _fail(self, words: str, code: str, start: int, end: int) -> Failed:
-        self.has_failed = True
-        return Failed(message=words or "an error without a word", vendor=code, start=start, end=end)
+
+def name_of_tool(name: str, namespace: str) -> str:
+    """Return the full name of a tool: hosts may offer a server's tools in a namespace."""
+    return f"{namespace}.{name}" if namespace else name
+
+
+def _echo_of(item: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
+    """Return the members of an item to send back beside our own form of the item. None for nothing."""
+    kind = item.get("type")
+    if not isinstance(kind, str) or kind in _NEVER_OFFERED:
+        return None
+    own = _OWN.get(kind, ())
+    if kind == "message" and any(_string(part, "refusal") for part in _parts(item, "content")):
+        own = ()  # our form has no refusals
+    return {name: value for name, value in item.items() if name not in own and value is not None}
+
+
+def _thinking(item: Mapping[str, JSON]) -> str:
+    """Return the summary of the thinking, or the thinking of open models."""
+    for name in ("summary", "content"):
+        texts = [text for part in _parts(item, name) if (text := _string(part, "text"))]
+        if texts:
+            return "\n\n".join(texts)
+    return ""
+
+
+def _usage(response: Mapping[str, JSON]) -> Usage:
+    usage = response.get("usage")
+    return Usage(
+        input_total=count_of(usage, "input_tokens"),
+        input_cached=count_of(usage, "input_tokens_details", "cached_tokens"),
+        cache_written=count_of(usage, "input_tokens_details", "cache_write_tokens"),
+        output_total=count_of(usage, "output_tokens"),
+        reasoning=count_of(usage, "output_tokens_details", "reasoning_tokens"),
+    )
+
+
+def _reason(response: Mapping[str, JSON], event_status: str) -> str:
+    """Return why a response ended: the reason for incompleteness, or the status, which some services put in the event's name."""
+    status = response.get("status")
+    reason = status if isinstance(status, str) and status in _FINAL else event_status
+    details = _string(_mapping(response.get("incomplete_details")), "reason")
+    return details if reason == "incomplete" and details else reason
+
+
+def _mapping(value: JSON) -> Mapping[str, JSON]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _parts(item: Mapping[str, JSON], name: str) -> list[Mapping[str, JSON]]:
+    parts = item.get(name)
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+
+
+def _string(value: Mapping[str, JSON], name: str) -> str:
+    text = value.get(name)
+    return text if isinstance(text, str) else ""
+
+
+def _index(event: Mapping[str, JSON]) -> int | None:
+    index = event.get("output_index")
+    return index if isinstance(index, int) and not isinstance(index, bool) else None

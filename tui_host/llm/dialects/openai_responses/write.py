@@ -1,4 +1,4 @@
-"""`openai-responses`: Responses, without state at the provider. Source: llm-dialects.md, section 4."""
+"""Writes requests for OpenAI's Responses API, without state at the provider. Source: OpenAI API reference, Responses."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.body_framing import BodyDecoder
-from tui_host.llm.dialects.dialect import Target, WireRequest
-from tui_host.llm.dialects.model_lists import names_in
+from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, are_objects, text_member
+from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
 from tui_host.llm.dialects.openai_responses.outline import outline_of
-from tui_host.llm.dialects.openai_responses.read import Items
+from tui_host.llm.dialects.openai_responses.read import ResponsesReading
 from tui_host.llm.dialects.openai_service import HEADERS, LONGEST_ID, credential_headers, image_url, path_of
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outline import Outline
@@ -38,7 +38,7 @@ _LACKS = {"seed": "this API has no seed", "stop": "this API has no texts to stop
 
 
 class OpenAIResponses:
-    """Responses: all items go with every request, so that what is sent is all that the model sees."""
+    """Responses, with all items in every request: the model sees nothing else."""
 
     name: str = "openai-responses"
     versions: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class OpenAIResponses:
     name_rule: NameRule = OPENAI_NAMES
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """The request. The input stands last, so that a step's request begins with all the bytes of the one before it."""
+        """Write the request, with the input last, so that each step's request begins with all bytes of the previous request."""
         body: dict[str, JSON] = {"model": ask.model, "store": False}
         if ask.stream:
             body["stream"] = True
@@ -71,16 +71,30 @@ class OpenAIResponses:
         return credential_headers(secret, target)
 
     def decoder(self, content_type: str) -> BodyDecoder:
-        """A reader for one response."""
-        return BodyDecoder(Items(), content_type)
+        """Make a reader for a response."""
+        return BodyDecoder(ResponsesReading(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says."""
+        """Read a refusal."""
         return refusal(status, headers, body)
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""
         return outline_of(body, names or {})
+
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Certain where a model and an input stand beside each other."""
+        asked = body.get("input")
+        is_asked = "model" in body and "jsonrpc" not in body and (isinstance(asked, str) or are_objects(asked))
+        return 2 if is_asked else 0
+
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """A response, or one of its events."""
+        kind = text_member(body, "type")
+        if not kind.startswith("response."):
+            return AnswerPart(stream=text_member(body, "id")) if body.get("object") == "response" else None
+        ends = kind in {"response.completed", "response.failed", "response.incomplete"}
+        return AnswerPart(is_event=True, begins=kind == "response.created", ends=ends, is_empty=ends)
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """The names in a list of models, in the provider's order."""
@@ -88,42 +102,42 @@ class OpenAIResponses:
 
 
 def _thinking(ask: Ask) -> dict[str, JSON]:
-    """That the thoughts be told, and be given in a form that can go back: as the vendor's own client asks for it.
+    """Ask for thoughts in words and in a form to be sent back, as the vendor's own client does.
 
     Both are refused for models that do not think; of others' models only what a person asked for is known.
     """
     effort = ask.options.reasoning_effort
     if effort is None and _THINKS_NOT.search(ask.model):
         return {}
-    found: dict[str, JSON] = {"include": ["reasoning.encrypted_content"]}
+    written: dict[str, JSON] = {"include": ["reasoning.encrypted_content"]}
     if effort is not None:
-        found["reasoning"] = {"effort": "none" if effort == "off" else effort, "summary": "auto"}
+        written["reasoning"] = {"effort": "none" if effort == "off" else effort, "summary": "auto"}
     elif _THINKS.search(ask.model):
-        found["reasoning"] = {"summary": "auto"}
-    return found
+        written["reasoning"] = {"summary": "auto"}
+    return written
 
 
 def _options(ask: Ask) -> dict[str, JSON]:
-    """What this API has of the options: neither a seed nor texts to stop at."""
+    """Return the options known to the API: neither a seed nor stop sequences."""
     options = ask.options
-    found: dict[str, JSON] = {
+    written: dict[str, JSON] = {
         "temperature": options.temperature,
         "top_p": options.top_p,
         "max_output_tokens": options.max_tokens,
     }
-    return {name: value for name, value in found.items() if value is not None} | dict(options.others)
+    return {name: value for name, value in written.items() if value is not None} | dict(options.others)
 
 
 def _tool(tool: ToolSpec) -> JSON:
-    found: dict[str, JSON] = {"type": "function", "name": tool.name}
+    written: dict[str, JSON] = {"type": "function", "name": tool.name}
     if tool.description:
-        found["description"] = tool.description
+        written["description"] = tool.description
     # Left out, `strict` means true, and the service would change the schema, or refuse it.
-    return found | {"parameters": object_schema(tool.schema), "strict": False}
+    return written | {"parameters": object_schema(tool.schema), "strict": False}
 
 
 class _Writer:
-    """Writes the conversation of one request as a list of items."""
+    """Writes the conversation of a request as a list of items."""
 
     def __init__(self, ask: Ask, provider: str) -> None:
         self._ask = ask
@@ -131,7 +145,7 @@ class _Writer:
         self._ids = CallIds(LONGEST_ID)
 
     def items(self) -> list[JSON]:
-        """All of them, oldest first."""
+        """Write all items, oldest first."""
         return [item for message in self._ask.messages for item in self._message(message)]
 
     def _message(self, message: Message) -> Iterator[JSON]:
@@ -148,7 +162,7 @@ class _Writer:
                         yield self._result(part)
 
     def _assistant(self, message: Message) -> Iterator[JSON]:
-        """The items as they came, in their order: a thought is refused without what it led to, and the other way round."""
+        """Write the items in their order: the service refuses a thought without the item after it, and the reverse."""
         self._ids.begin_message()
         last = max((n for n, part in enumerate(message.parts) if not isinstance(part, Thinking)), default=-1)
         parts = message.parts[: last + 1]
@@ -156,7 +170,7 @@ class _Writer:
         for part in parts:
             item = self._item(part, self._echo(part))
             if not is_whole:
-                item.pop("id", None)  # by which the service would ask for the thought that stays behind
+                item.pop("id", None)  # with an id the service would demand the missing thought
             if item:
                 yield item
 
@@ -170,8 +184,8 @@ class _Writer:
                 asked: dict[str, JSON] = {"call_id": self._ids.of(part), "name": name, "arguments": arguments}
                 return {"type": "function_call", **echo, **asked}
             case Text() if echo.get("type") == "message":
-                said: JSON = [{"type": "output_text", "text": part.text, "annotations": []}]
-                return {"role": "assistant", "content": said, **echo}
+                content: JSON = [{"type": "output_text", "text": part.text, "annotations": []}]
+                return {"role": "assistant", "content": content, **echo}
             case Text() if echo:
                 return dict(echo)
             case Text() if part.text:
@@ -188,18 +202,18 @@ class _Writer:
 
 
 def _is_complete(thought: Mapping[str, JSON]) -> bool:
-    """Whether a thought can go back: of others than these the service kept nothing, and they were not given to us."""
+    """Tell whether a thought can go back: the service keeps no thoughts."""
     return bool(thought.get("encrypted_content") or thought.get("content"))
 
 
 def _content(parts: Sequence[object], *, newline: str) -> JSON:
-    """A text, or a list where there are images, which results may hold too."""
+    """Write a text, or a list with images, also for results."""
     if not any(isinstance(part, Image) for part in parts):
         return newline.join(part.text for part in parts if isinstance(part, Text)) if newline else text_of(parts)
-    found: list[JSON] = []
+    written: list[JSON] = []
     for part in with_taken_images(parts):
         if isinstance(part, Text) and part.text:
-            found.append({"type": "input_text", "text": part.text})
+            written.append({"type": "input_text", "text": part.text})
         elif isinstance(part, Image):
-            found.append({"type": "input_image", "image_url": image_url(part), "detail": "auto"})
-    return found
+            written.append({"type": "input_image", "image_url": image_url(part), "detail": "auto"})
+    return written

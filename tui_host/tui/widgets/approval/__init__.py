@@ -1,1 +1,1 @@
-"""The modal question: what a call would do, and one key to decide it."""
+"""The approval of a tool call, with one key per decision."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual import events
 from textual.message import Message
 from textual.widgets import TextArea
@@ -12,7 +14,7 @@ from tui_host.tui.widgets.key_order import KeysInOrder
 
 
 class Field(KeysInOrder, TextArea):
-    """A text to be written: `enter` takes it, `ctrl+j` breaks the line where more than one is allowed, `escape` leaves it."""
+    """A text field: `enter` takes the text, `ctrl+j` breaks the line if allowed, `escape` leaves."""
 
     DEFAULT_CSS = """
     Field {
@@ -28,15 +30,14 @@ class Field(KeysInOrder, TextArea):
     }
     """
 
+    @dataclass
     class Taken(Message):
-        """What was written is to be used."""
+        """The text is to be used."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     class Left(Message):
-        """What was written is to be forgotten."""
+        """The text is to be dropped."""
 
     def __init__(self, *, lines: bool, id: str) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, highlight_cursor_line=False)
@@ -59,7 +60,7 @@ class Field(KeysInOrder, TextArea):
         event.prevent_default()
 
     async def on_paste(self, event: events.Paste) -> None:
-        """A paste takes nothing, and its controls are seen."""
+        """Insert a paste as visible text; nothing is submitted."""
         event.stop()
         event.prevent_default()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
@@ -68,22 +69,22 @@ class Field(KeysInOrder, TextArea):
 
     @property
     def is_open(self) -> bool:
-        """Whether it is on the screen."""
+        """Whether the field is on the screen."""
         return self.has_class("-open")
 
     def open(self, text: str) -> None:
-        """Show it with a text, and take the focus."""
+        """Show the field with a text, and focus the field."""
         self.load_text(text)
         self.add_class("-open")
         self.move_cursor(self.document.end)
         self.focus()
 
     def close(self) -> None:
-        """Hide it."""
+        """Hide the field."""
         self.remove_class("-open")
 
     @override
     def action_copy(self) -> None:
-        """Copy the selection, if there is one."""
+        """Copy the selection, if any."""
         if self.selected_text:
             super().action_copy()

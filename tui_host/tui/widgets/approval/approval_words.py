@@ -1,4 +1,4 @@
-"""What the approval says: names, claims, arguments as lines."""
+"""The approval's texts: names, claims, arguments, keys."""
 
 from __future__ import annotations
 
@@ -12,31 +12,23 @@ from tui_host.capture.visible import hidden, tool_name, visible
 from tui_host.chat.call_arguments import pretty
 from tui_host.chat.policy import CallRequest
 from tui_host.errors import JSON
-from tui_host.servers.catalog import Tool
+from tui_host.servers.catalog import Tool, claims_of
 from tui_host.tui.markdown.wrap import clip, fill, fold
 from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.status_lines import DIM
 
 GAP = "   "
 """Between two keys."""
-CLAIM = "server says: "
+CLAIM = "server claims: "
 BEYOND = 4096
 """Characters behind a cut that are looked at for a secret that the cut would halve."""
 LONGEST_LINE = 500
 """Characters of arguments that a call's one line is made from."""
 SHORTEST, ENOUGH = 8, 24
 """Cells below which arguments tell nothing; cells that they have before hints stand beside them."""
-HINTS = {
-    ("readOnlyHint", True): "reads",
-    ("readOnlyHint", False): "changes things",
-    ("destructiveHint", True): "may destroy",
-    ("destructiveHint", False): "only adds",
-    ("idempotentHint", True): "may be repeated",
-    ("openWorldHint", True): "reaches outside",
-}
 KEYS = (
     "y once",
-    "Y all that remain",
+    "Y all remaining",
     "A this tool, this session",
     "e edit",
     "n no",
@@ -47,7 +39,7 @@ KEYS = (
     "d description",
 )
 """Each key with how far it reaches, in the order of their importance on a low screen."""
-EDITOR_KEYS = ("enter shows it as it will be sent", "ctrl+j new line", "esc back, unchanged")
+EDITOR_KEYS = ("enter shows what will be sent", "ctrl+j new line", "esc cancel")
 REASON_KEYS = ("enter rejects with this reason", "esc back")
 """The keys of the two fields."""
 
@@ -58,21 +50,15 @@ def name_of(tool: Tool) -> str:
 
 
 def hints_of(tool: Tool) -> str:
-    """The server's hints in a few words, as its claim; empty if it gives none.
-
-    Whether a tool destroys or may be repeated means something only where it changes things (`ToolAnnotations`).
-    """
-    given = [(name, value) for name, value in tool.annotations if isinstance(value, bool)]
-    if ("readOnlyHint", True) in given:
-        given = [hint for hint in given if hint[0] in {"readOnlyHint", "openWorldHint"}]
-    found = [HINTS[hint] for hint in given if hint in HINTS]
-    return f"{CLAIM}{', '.join(found)}" if found else ""
+    """The server's hints in a few words, as its claim; empty without any."""
+    claims = claims_of(tool)
+    return f"{CLAIM}{claims}" if claims else ""
 
 
 def description_of(
     request: CallRequest, hints: str = "", limit: int | None = None, *, hide: Callable[[str], str] = str
 ) -> str:
-    """What changed in the definition, hints that found no room elsewhere, and the server's own words about the tool.
+    """Return changes of the definition, hints without room elsewhere, and the server's description.
 
     Args:
         request: The call.
@@ -83,22 +69,21 @@ def description_of(
     tool = request.tool
     parts: list[str] = []
     if request.changed:
-        parts.append(f"! changed since it was last approved: {visible(hide(request.changed))}")
+        parts.append(f"! the definition changed since the last approval: {visible(hide(request.changed))}")
     count = hidden(tool.description) + hidden(tool.title)
     if count:
-        parts.append(f"! its description has {count} hidden characters")
+        parts.append(f"! the description has {count} hidden characters")
     if hints:
         parts.append(hints)
     words = f"{tool.title}: {tool.description}" if tool.title else tool.description
     parts.append(
-        visible(hide(words[: None if limit is None else limit + BEYOND])[:limit]).strip()
-        or "(the server gives no description)"
+        visible(hide(words[: None if limit is None else limit + BEYOND])[:limit]).strip() or "(no description)"
     )
     return "\n".join(parts)
 
 
 def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: str = "") -> str:
-    """A call that waits: its name, what tells it from others of that name, and the server's hints at the right.
+    """Return a waiting call as a line: name, arguments, and hints at the right.
 
     Arguments that are given are shown as far as there is room; the whole of them stands below.
     """
@@ -106,26 +91,26 @@ def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: 
     hints = hints_of(tool) if hints_fit(tool, width, arguments) else ""
     room = width - 2 - cell_len(name)
     free = room - 1 - (len(hints) + 2 if hints else 0)
-    told = f" {clip(_one_line(arguments), free, more)}" if arguments and free >= SHORTEST else ""
-    return f"{'>' if is_current else ' '} {name}{told}{' ' * (room - cell_len(told) - len(hints))}{hints}".rstrip()
+    shown = f" {clip(_one_line(arguments), free, more)}" if arguments and free >= SHORTEST else ""
+    return f"{'>' if is_current else ' '} {name}{shown}{' ' * (room - cell_len(shown) - len(hints))}{hints}".rstrip()
 
 
 def call_rows(tools: Sequence[Tool], arguments: Sequence[str], current: int, width: int, more: str) -> list[str]:
-    """The calls that wait, in the model's order; the mark alone moves."""
+    """Return the waiting calls in the model's order, the current call marked."""
     return [
-        call_row(tool, width, more, is_current=at == current, arguments=told)
-        for at, (tool, told) in enumerate(zip(tools, arguments, strict=True))
+        call_row(tool, width, more, is_current=at == current, arguments=text)
+        for at, (tool, text) in enumerate(zip(tools, arguments, strict=True))
     ]
 
 
 def window(count: int, room: int, current: int, top: int) -> int:
-    """The first of `room` rows to show out of `count`, so that the current one is among them and as little moves as can be."""
+    """Return the first of `room` rows to show, with the current row visible and little movement."""
     least, most = current - room + 1, current
     return max(0, min(max(top, least), most, count - room))
 
 
 def in_window(rows: Sequence[str], room: int, top: int, width: int, more: str) -> list[str]:
-    """The rows that are shown, made two cells narrower than `width`; a mark at the right where others are above or below."""
+    """Return the visible rows; a mark at the right shows hidden rows above or below."""
     shown = list(rows[top : top + room])
     marked = {0 if top > 0 else -1, len(shown) - 1 if top + room < len(rows) else -1}
     return [
@@ -135,7 +120,7 @@ def in_window(rows: Sequence[str], room: int, top: int, width: int, more: str) -
 
 
 def calls_shown(rows: Sequence[str]) -> Content:
-    """The calls that wait, the current one standing out, claims never."""
+    """Style the waiting calls: the current call stands out, claims never do."""
     parts: list[Content] = []
     for row in rows:
         at = row.rfind(CLAIM) if CLAIM in row else len(row)
@@ -145,26 +130,26 @@ def calls_shown(rows: Sequence[str]) -> Content:
 
 
 def plain(rows: Sequence[str]) -> Content:
-    """Lines as they are."""
+    """Return lines without styles."""
     return Content("\n".join(rows))
 
 
 def keys_shown(rows: Sequence[str]) -> Content:
-    """Keys with what they do, the keys standing out."""
+    """Style lines of keys: the keys stand out."""
     parts: list[Content] = []
     for row in rows:
         pairs = [pair.partition(" ") for pair in row.split(GAP)]
-        said = [
+        contents = [
             Content.assemble(Content.styled(key, "bold $text-warning"), Content(f" {does}")) for key, _, does in pairs
         ]
-        parts.append(Content(GAP).join(said))
+        parts.append(Content(GAP).join(contents))
     return Content("\n").join(parts)
 
 
 def hints_fit(tool: Tool, width: int, arguments: str = "") -> bool:
-    """Whether a tool's name, its hints and enough of the arguments stand in one line of so many cells."""
-    told = min(cell_len(_one_line(arguments)) + 1, ENOUGH) if arguments else 0
-    return cell_len(name_of(tool)) + told + len(hints_of(tool)) + 4 <= width
+    """Whether name, hints and enough of the arguments fit into one line."""
+    needed = min(cell_len(_one_line(arguments)) + 1, ENOUGH) if arguments else 0
+    return cell_len(name_of(tool)) + needed + len(hints_of(tool)) + 4 <= width
 
 
 def _one_line(arguments: str) -> str:
@@ -172,7 +157,7 @@ def _one_line(arguments: str) -> str:
 
 
 def arguments_text(arguments: bytes, *, raw: bool) -> str:
-    """The arguments as they would be sent: byte for byte, or indented. Not yet made visible."""
+    """Return the arguments as they are sent or indented; not made visible yet."""
     text = arguments.decode()
     if raw:
         return text
@@ -189,33 +174,33 @@ def folded(text: str, width: int) -> list[str]:
 
 
 def stand_ins(values: Iterable[str]) -> str:
-    """What the marks in the field are, empty if there is none."""
+    """Explain the marks of secrets in the editor; empty without secrets."""
     names = ", ".join(values)
-    return f"{names}: a secret of yours; its value is sent wherever the mark stands" if names else ""
+    return f"{names}: stands for a secret of yours; its value is sent in place of the mark" if names else ""
 
 
 def notice(arguments: bytes, *, is_edited: bool, mask: Mask) -> str:
-    """What stands in the way of reading the arguments as they seem: an edit, hidden characters, a secret."""
+    """Warn of edits, hidden characters and secrets in the arguments."""
     text = arguments.decode()
     notices: list[str] = []
     if is_edited:
-        notices.append("edited: this is what will be sent")
+        notices.append("edited: this will be sent")
     count = hidden(text)
     if count:
-        notices.append(f"{count} hidden characters, shown as codes")
-    found = mask.found(text)
-    if found:
-        notices.append(f"a secret of yours is in it, {', '.join(found)}: the value itself would be sent")
+        notices.append(f"{count} hidden characters, written as codes")
+    secrets = mask.found(text)
+    if secrets:
+        notices.append(f"the arguments contain a secret of yours, {', '.join(secrets)}: its real value would be sent")
     return "  ".join(notices)
 
 
 def key_name(key: str) -> str:
-    """A deciding key as the line of keys has it."""
+    """Return a deciding key's name in the line of keys."""
     return "esc" if key == "escape" else key
 
 
 def readiness(*, ignored: str, is_ready: bool, more: str) -> Content:
-    """Whether keys decide now; a key that came too early is named, so that nobody takes it for a decision.
+    """Say whether keys decide now, and name a key that came too early.
 
     Args:
         ignored: That key, empty if there was none.
@@ -224,17 +209,17 @@ def readiness(*, ignored: str, is_ready: bool, more: str) -> Content:
     """
     if not ignored:
         return Content("ready" if is_ready else more)
-    early = f"too early: {ignored} was ignored"
-    return Content(f"ready, {early}") if is_ready else Content.styled(f"{early}, wait", "bold $text-warning")
+    early = f"{ignored} came too early and was ignored"
+    return Content(f"{early}; press it again") if is_ready else Content.styled(f"{early}; wait", "bold $text-warning")
 
 
 def in_rows(text: str, width: int) -> list[str]:
-    """Words in lines of at most so many cells."""
+    """Wrap words into lines."""
     return [row[start:end] for row in text.split("\n") for start, end in fill(row, width)]
 
 
 def keys_in_rows(keys: str, width: int) -> list[str]:
-    """Keys with what they do, never torn apart."""
+    """Wrap keys into lines without parting a key from its effect."""
     rows = [""]
     for key in keys.split(GAP):
         longer = f"{rows[-1]}{GAP}{key}" if rows[-1] else key

@@ -1,4 +1,4 @@
-"""An edit of the arguments: read strictly, and held against the tool's schema before it is shown again."""
+"""Editing arguments: strict reading, and a check against the tool's schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tui_host.tui.widgets.approval.approval_words import arguments_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Editable:
-    """Arguments as they are edited.
+    """Arguments in the editor.
 
     Attributes:
         text: JSON, the marks of secrets in the place of their values.
@@ -28,7 +28,7 @@ class Editable:
 
 
 def editable(arguments: bytes, mask: Mask) -> Editable:
-    """The arguments for an editor. Characters that would not be seen become JSON escapes, so that the value is the same.
+    """Return arguments for the editor. Invisible characters become JSON escapes, equal in value.
 
     No mark is one that stands in the arguments already: what somebody wrote to look like a mark never becomes a value.
     """
@@ -47,9 +47,9 @@ def editable(arguments: bytes, mask: Mask) -> Editable:
 def _stand_in(name: str, value: str, text: str, values: Mapping[str, str]) -> str:
     number = 1
     while True:
-        found = f"⟨secret:{name}⟩" if number == 1 else f"⟨secret:{name}#{number}⟩"
-        if values.get(found, value) == value and found not in text:
-            return found
+        mark = f"⟨secret:{name}⟩" if number == 1 else f"⟨secret:{name}#{number}⟩"
+        if values.get(mark, value) == value and mark not in text:
+            return mark
         number += 1
 
 
@@ -60,7 +60,7 @@ def _escaped(text: str) -> str:
 
 
 def read_edit(text: str, schema: JSON, values: Mapping[str, str] | None = None) -> bytes:
-    """An edit as it would be sent.
+    """Return an edit as bytes to send.
 
     Args:
         text: What was written.
@@ -76,7 +76,7 @@ def read_edit(text: str, schema: JSON, values: Mapping[str, str] | None = None) 
         if not values:
             raise
         read_arguments(text)  # its complaint names places of what is seen
-        raise TuiHostError("with the value of a secret where its mark stands now, the arguments are not JSON") from None
+        raise TuiHostError("with the secret's value in place of its mark, the arguments are not JSON") from None
     complaints = misfits(value, schema)
     if complaints:
         raise TuiHostError("; ".join(complaints))
@@ -84,7 +84,7 @@ def read_edit(text: str, schema: JSON, values: Mapping[str, str] | None = None) 
 
 
 def _with_values(text: str, values: Mapping[str, str]) -> str:
-    """Each value where its mark stands; in one pass, since a value may look like another's mark."""
+    """Replace each mark by its value in one pass: a value may look like a mark."""
     if not values:
         return text
     return re.sub("|".join(map(re.escape, values)), lambda match: values[match[0]], text)
@@ -102,13 +102,13 @@ TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def misfits(value: Mapping[str, JSON], schema: JSON) -> list[str]:
-    """What at the top level does not fit a schema: missing names, wrong types, values and names that it does not have."""
+    """List top-level mistakes: missing names, wrong types, unknown values and names."""
     if not isinstance(schema, Mapping):
         return []
-    found: list[str] = []
+    mistakes: list[str] = []
     required = schema.get("required")
     if isinstance(required, Sequence) and not isinstance(required, str):
-        found += [
+        mistakes += [
             f"{visible(name, newlines=False)} is missing"
             for name in required
             if isinstance(name, str) and name not in value
@@ -118,10 +118,10 @@ def misfits(value: Mapping[str, JSON], schema: JSON) -> list[str]:
         for name, given in value.items():
             complaint = _misfit(given, properties.get(name))
             if complaint:
-                found.append(f"{visible(name, newlines=False)} {complaint}")
+                mistakes.append(f"{visible(name, newlines=False)} {complaint}")
             elif name not in properties and schema.get("additionalProperties") is False:
-                found.append(f"the tool takes no argument {visible(name, newlines=False)}")
-    return found
+                mistakes.append(f"the tool has no argument {visible(name, newlines=False)}")
+    return mistakes
 
 
 def _misfit(given: JSON, schema: JSON) -> str:
@@ -129,9 +129,9 @@ def _misfit(given: JSON, schema: JSON) -> str:
         return ""
     wanted = schema.get("type")
     names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, Sequence) else []
-    known = [name for name in names if isinstance(name, str) and name in TYPES]
-    if known and not any(_is(given, name) for name in known):
-        return f"must be {' or '.join(known)}"
+    types = [name for name in names if isinstance(name, str) and name in TYPES]
+    if types and not any(_is(given, name) for name in types):
+        return f"must be {' or '.join(types)}"
     offered = schema.get("enum")
     if isinstance(offered, Sequence) and not isinstance(offered, str) and given not in offered:
         return f"must be one of {visible(json.dumps(list(offered), ensure_ascii=False)[:200], newlines=False)}"

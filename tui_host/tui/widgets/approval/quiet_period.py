@@ -1,4 +1,4 @@
-"""The quiet period: a key decides only if nothing else was pressed for a while, and what it decides was on the screen."""
+"""The quiet period: a key decides only after a pause, and only about a painted question."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOVING = frozenset(
 
 
 class Quiet:
-    """When keys may decide. Times are those of events (`time.monotonic`).
+    """Decides when keys may decide. Times are event times (`time.monotonic`).
 
     Attributes:
         armed_at: From when on; infinite while what is asked has not been painted.
@@ -28,15 +28,15 @@ class Quiet:
         self.armed_at = inf
 
     def begin(self) -> None:
-        """Something else is asked now: nothing decides until it was painted."""
+        """Disarm the keys until the next question is painted."""
         self.armed_at = inf
 
     def painted(self, now: float) -> None:
-        """It was painted: the period runs."""
+        """Start the period: the question was painted."""
         self.armed_at = now + self._seconds
 
     def swallow(self, event: events.Event, *, here: bool) -> bool:
-        """Whether an event is to go no further; those that are no decision restart the period.
+        """Whether to swallow an event. Events that decide nothing restart the period.
 
         Args:
             event: A key, a paste, or a mouse button.

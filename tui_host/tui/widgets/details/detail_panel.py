@@ -1,4 +1,4 @@
-"""A detail: one row of the ladder, opened, with a tab for each way to read it."""
+"""The detail of a row, with tabs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _parts(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
 
 
 def _wire(name: str) -> Make:
-    """A tab of `wire`, which is imported when a row is first read."""
+    """Return the maker of a wire tab; its module is imported with the first row."""
 
     def make(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
         from tui_host.tui.widgets.details import wire_tabs as wire
@@ -72,7 +72,7 @@ MAKERS: Mapping[str, Make] = {
 
 
 def tabs_of(row: Row | None) -> Sequence[str]:
-    """The tabs of a row, the one that is shown first in front."""
+    """Return the tabs of a row, the default first."""
     if row is None:
         return ()
     match row.kind:
@@ -89,7 +89,7 @@ def tabs_of(row: Row | None) -> Sequence[str]:
 
 
 def about(row: Row | None) -> str:
-    """What a detail shows, in a word or two."""
+    """Describe a row in a word or two."""
     if row is None:
         return ""
     match row.kind:
@@ -106,19 +106,19 @@ def about(row: Row | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What a page was made of."""
+    """The input of a page."""
 
     row: Row | None
     tab: str
     other_half: Row | None
 
     def is_about(self, row: Row | None, tab: str) -> bool:
-        """Whether it is the same page, perhaps as it was before it grew."""
+        """Whether the page shows this row and tab, even before the row grew."""
         return self.tab == tab and row is not None and self.row is not None and row.number == self.row.number
 
 
 class Detail(Vertical):
-    """One row and its tabs. `show` says which row; `sync` makes what there is to see, and goes on with it.
+    """A row and its tabs. `show` chooses the row; `sync` makes the page.
 
     Attributes:
         view: The lines of the tab that is shown.
@@ -158,42 +158,42 @@ class Detail(Vertical):
 
     @property
     def row(self) -> Row | None:
-        """The row that is shown, or will be with the next `sync`."""
+        """The row shown after the next `sync`."""
         return self._row
 
     @property
     def tab(self) -> str:
-        """The tab that is shown, empty for none."""
+        """The current tab; empty without a row."""
         tabs = tabs_of(self._row)
         return self._chosen.get(tabs, tabs[0]) if tabs else ""
 
     @property
     def current_source(self) -> tuple[str, str]:
-        """What `ctrl+c` copies: in words, and as text."""
+        """The text for `ctrl+c`, with a word for it."""
         return self.view.current_source
 
     @property
     def is_settled(self) -> bool:
-        """Whether all is shown that there is to see now: `sync` finds nothing to do."""
+        """Whether `sync` has nothing to do."""
         wanted = _Shown(self._row, self.tab, self._other_half())
         return self._making is None and self._shown == wanted and self.view.is_settled
 
     def show(self, source: InspectorSource | None, row: Row | None) -> None:
-        """Show a row; the same row again where it has grown."""
+        """Show a row, or update a row that grew."""
         if source is not self._source:
             self._source, self._shown, self._making = source, None, None
             self._flipped.clear()
         self._row = row
 
     def choose(self, tab: str) -> None:
-        """Show a tab, for this row and others of its kind."""
+        """Show a tab for this and similar rows."""
         tabs = tabs_of(self._row)
         if tab in tabs:
             self._chosen[tabs] = tab
             self.sync(now=True)
 
     def sync(self, *, now: bool = False) -> None:
-        """Make the page where it is another one or has grown, if its last making leaves time; go on with a long one."""
+        """Make a new or grown page if time allows, or continue a long page."""
         wanted = _Shown(self._row, self.tab, self._other_half())
         if self._making is not None and self._making[0].is_about(self._row, self.tab):
             self._go_on(SLICE)  # though the row has grown since: it would never be done
@@ -204,7 +204,7 @@ class Detail(Vertical):
             self._make(wanted)
 
     def _other_half(self) -> Row | None:
-        """The partner of the row, for the tabs that tell of both."""
+        """Return the partner of the row, for tabs about both."""
         if self._row is None or self._source is None or self.tab not in {"Events", "Timing"}:
             return None
         number = self._source.ladder.partner(self._row.number)
@@ -222,7 +222,7 @@ class Detail(Vertical):
         self._go_on(FIRST)
 
     def _go_on(self, seconds: float) -> None:
-        """Go on with a page, and come back for the rest soon; until it is there, say how far it is."""
+        """Continue a page, schedule the rest, and show the progress."""
         if self._making is None:
             return
         wanted, making = self._making
@@ -255,15 +255,15 @@ class Detail(Vertical):
         self._due = ended + max(_STEADY, _PATIENCE * (seconds + ended - began))
 
     def on_descendant_focus(self) -> None:
-        """Say that it is being read."""
+        """Mark the tab line as focused."""
         self._tab_line.mark(here=True)
 
     def on_descendant_blur(self) -> None:
-        """Say no longer that it is being read."""
+        """Remove the mark of the focus."""
         self._tab_line.mark(here=False)
 
     def on_page_view_tab_asked(self, message: PageView.TabAsked) -> None:
-        """Go to another tab."""
+        """Show the requested tab."""
         message.stop()
         tabs = tabs_of(self._row)
         if not tabs:
@@ -273,7 +273,7 @@ class Detail(Vertical):
             self.choose(tabs[place])
 
     def on_tab_line_clicked(self, message: TabLine.Clicked) -> None:
-        """Go to the tab that was clicked."""
+        """Show the clicked tab."""
         message.stop()
         self.choose(tabs_of(self._row)[message.place])
         self.view.focus()

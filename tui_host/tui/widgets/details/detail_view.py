@@ -1,8 +1,9 @@
-"""The lines of a tab, and the line of tabs above them."""
+"""The lines of a tab, and the line of tabs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -16,9 +17,8 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.tui.glyphs import UNICODE, Glyphs
-from tui_host.tui.widgets.details.detail_selection import TextSelection, TreeSelection
 from tui_host.tui.widgets.lines.line_pieces import PieceView
-from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.lines.line_selection import Selectable, SelectingView
 from tui_host.tui.widgets.pages.detail_page import Page, cut
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
@@ -30,12 +30,10 @@ SLICE = 0.006
 
 
 class PageLines(PieceView, SelectingView):
-    """A page, drawn where it is seen. Text is scrolled; a tree has a current line that opens and closes."""
+    """Draws a page: a text to scroll, or a tree with a cursor."""
 
     HAS_CURSOR = True
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,plus,minus", "fold", "Open or close", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space,plus,minus", "fold", "Open or close", show=False)]
 
     def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(glyphs=glyphs, id=id)
@@ -47,38 +45,32 @@ class PageLines(PieceView, SelectingView):
 
     @property
     def page(self) -> Page:
-        """What is shown."""
+        """The current page."""
         return self._page
 
     @property
     def is_settled(self) -> bool:
-        """Whether all of the page is there, for the width that it has: `advance` finds nothing to do."""
+        """Whether all lines of the page are made for the present width."""
         return self._is_whole and self.view_width == self._fitted
 
     @property
     def current_source(self) -> tuple[str, str]:
-        """What is selected, else what the current line stands for, else all of the page, in words and as text."""
+        """The selection, the current entry or the whole page, with a word for it."""
         if selected := self.selected_source():
             return selected
         if isinstance(self._page, TreePage) and self.cursor is not None:
-            found = self._page.entry_of(self.cursor)
-            if found is not None:
-                return found
+            entry = self._page.entry_of(self.cursor)
+            if entry is not None:
+                return entry
         return self._page.source
 
     @property
     @override
-    def selectable(self) -> TextSelection | TreeSelection | None:
-        match self._page:
-            case TextPage() as page:
-                return TextSelection(page)
-            case TreePage() as page:
-                return TreeSelection(page)
-            case _:
-                return None
+    def selectable(self) -> Selectable:
+        return self._page.selectable
 
     def show(self, page: Page, *, hold: bool = False) -> None:
-        """Show a page from its top, or from the place that is seen now (`hold`), for one that has only grown."""
+        """Show a page from the top; with `hold`, keep the scroll position of a page that only grew."""
         place = self._page.place_of(self.top) if hold and self.top else None
         cursor = self._page.place_of(self.cursor) if hold and self.cursor is not None else None
         if not hold or type(page) is not type(self._page):
@@ -97,7 +89,7 @@ class PageLines(PieceView, SelectingView):
             self.cursor = page.line_at(0)
 
     def advance(self) -> None:
-        """Make more lines of a long page, or all anew where the width is another one."""
+        """Make more lines of a long page, or all lines for a new width."""
         if self.view_width != self._fitted:
             self.width_changed()
         self._is_whole = not self._page.advance(SLICE)
@@ -119,7 +111,7 @@ class PageLines(PieceView, SelectingView):
         self._to_anchor()
 
     def _to_awaited(self) -> None:
-        """Put the cursor back where it was, as near as there are lines."""
+        """Put the cursor back on its former place, as soon as the line exists."""
         if self._awaited is None:
             return
         self.cursor = line = self._page.line_at(self._awaited)
@@ -127,7 +119,7 @@ class PageLines(PieceView, SelectingView):
             self._awaited = None
 
     def _to_anchor(self) -> None:
-        """Stay at the place that was on top; give up waiting once the person scrolls."""
+        """Scroll to the former top line; scrolling by the person ends the wait for the line."""
         if self._anchor is None:
             return
         line = self._page.line_at(self._anchor)
@@ -155,7 +147,7 @@ class PageLines(PieceView, SelectingView):
         self._mark_again()
 
     def on_blur(self) -> None:
-        """Mark it no longer."""
+        """Remove the mark of the current line."""
         self._mark_again()
 
     def _mark_again(self) -> None:
@@ -208,72 +200,54 @@ class PageLines(PieceView, SelectingView):
             super().move_cursor(number)
 
     def action_fold(self) -> None:
-        """Open or close what the current line stands for."""
+        """Open or close the current entry."""
         if self.cursor is not None and self._page.toggle(self.cursor):
             self.unselect()
             self.redraw()
 
     def on_line_view_opened(self, message: PieceView.Opened) -> None:
-        """Open or close it by `enter` or a click."""
+        """Open or close the entry."""
         message.stop()
         self.action_fold()
 
 
 class PageView(PageLines):
-    """A page that is one of several tabs, in a detail of the inspector."""
+    """A page among several tabs of a detail."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "tab(-1)", "Tab", show=False),
         Binding("right,l", "tab(1)", "Tab", show=False),
         *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 6)),
-        Binding("vertical_line", "split", "Split"),
-        Binding("z", "zoom", "Full screen"),
     ]
 
+    @dataclass(kw_only=True)
     class TabAsked(Message):
-        """Another tab is wanted: the next or the one before (`step`), or the one at a place."""
+        """A request for the next or previous tab (`step`), or for a tab by `place`."""
 
-        def __init__(self, *, step: int = 0, place: int | None = None) -> None:
-            super().__init__()
-            self.step = step
-            self.place = place
-
-    class SplitAsked(Message):
-        """The details are wanted the other way."""
-
-    class ZoomAsked(Message):
-        """The whole screen is wanted for it."""
+        step: int = 0
+        place: int | None = None
 
     def action_tab(self, step: int) -> None:
-        """Ask for the next tab or the one before."""
+        """Ask for the next or the previous tab."""
         self.post_message(self.TabAsked(step=step))
 
     def action_tab_at(self, place: int) -> None:
-        """Ask for a tab by its place."""
+        """Ask for a tab by place."""
         self.post_message(self.TabAsked(place=place))
-
-    def action_split(self) -> None:
-        """Ask for the details the other way."""
-        self.post_message(self.SplitAsked())
-
-    def action_zoom(self) -> None:
-        """Ask for the whole screen."""
-        self.post_message(self.ZoomAsked())
 
 
 class TabLine(Widget):
-    """The names of the tabs in one line, the one that is shown in brackets, and what they are about."""
+    """The names of the tabs, the current name in brackets, and a description of the row."""
 
     DEFAULT_CSS = """
     TabLine { height: 1; background: $panel; color: $text-muted; }
     """
 
+    @dataclass
     class Clicked(Message):
         """A tab was clicked."""
 
-        def __init__(self, place: int) -> None:
-            super().__init__()
-            self.place = place
+        place: int
 
     def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
         super().__init__()
@@ -284,12 +258,12 @@ class TabLine(Widget):
         self._here = False
 
     def mark(self, *, here: bool) -> None:
-        """Say whether the person reads below it."""
+        """Mark the line while the tab has the focus."""
         self._here = here
         self.refresh()
 
     def show(self, names: Sequence[str], current: int, about: str) -> None:
-        """Say other names."""
+        """Show other tabs."""
         if (names, current, about) != (self._names, self._current, self._about):
             self._names, self._current, self._about = names, current, about
             self.refresh()
@@ -314,11 +288,11 @@ class TabLine(Widget):
 
     @property
     def _is_tight(self) -> bool:
-        """Whether there is room for the name of the shown tab alone."""
+        """Whether there is room for the current name only."""
         return sum(len(name) + 2 for name in self._names) > self.size.width - 1
 
     def on_click(self, event: events.Click) -> None:
-        """Show the tab that was clicked; the next one where only one is named."""
+        """Show the clicked tab, or the next tab if only one name fits."""
         if self._is_tight:
             event.stop()
             self.post_message(self.Clicked((self._current + 1) % len(self._names)))

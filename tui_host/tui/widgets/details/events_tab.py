@@ -1,4 +1,4 @@
-"""The tab of an exchange's events: all that happened in it, each thing with its time, read as it could be read then."""
+"""The Events tab: everything in an exchange, with times."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ _NAMES = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut o
 
 
 def events_page(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
-    """All that happened in an exchange, each thing with its time and size; each opens to what it says."""
+    """Return everything in an exchange as entries with time and size."""
     pages = source.pages_of(row)
     first = next(pages, ())
     notes = [_note(record, len(first)) for record in first if record.draft.kind == "response"]
-    return TreePage("events", _entries(chain([first], pages)), flipped=flipped, notes=notes, empty="nothing came yet")
+    return TreePage(
+        "events", _entries(chain([first], pages)), flipped=flipped, notes=notes, empty="nothing received yet"
+    )
 
 
 def _note(response: Record, count: int) -> str:
-    """How the body that follows is shown, where that is not as it came."""
+    """Explain how the body is shown, if not as received."""
     head = response.draft.head or Head()
     encoding = line(encoding_of(head.headers) or "", 40)
     if _is_event_stream(response):
-        return f"{encoding}, decoded: each event at the chunk with which it could be read" if encoding else ""
+        return f"{encoding}, decoded; each event has the time of the chunk that completed it" if encoding else ""
     if count <= 2:
         return ""
-    return "no stream of events: the chunks as they came" + (f", {encoding} decoded" if encoding else "")
+    return "no event stream: the chunks as received" + (f", {encoding} decoded" if encoding else "")
 
 
 def _entries(pages: Iterable[Sequence[Record]]) -> Iterator[Entry]:
@@ -50,7 +52,7 @@ def _entries(pages: Iterable[Sequence[Record]]) -> Iterator[Entry]:
 
 
 class _Happened:
-    """The records of an exchange as entries, one after the other: each chunk is decoded once."""
+    """Turns the records of an exchange into entries, and decodes each chunk once."""
 
     def __init__(self) -> None:
         self._start: int | None = None
@@ -59,7 +61,7 @@ class _Happened:
         self._told = ""
 
     def entries(self, record: Record) -> Iterator[Entry]:
-        """What the next record is shown as."""
+        """Return the entries of the next record."""
         self._start = record.mono_ns if self._start is None else self._start
         after = _milliseconds(lasted(self._start, record.mono_ns))
         match record.draft.kind:
@@ -112,7 +114,7 @@ def _figures(after: float | None, size: int) -> tuple[str, str]:
 
 
 def _record_entry(record: Record, after: float | None, plain: bytes | None = None) -> Entry:
-    """A record as an entry; its size is that on the wire.
+    """Return a record as an entry, with the size on the wire.
 
     Args:
         record: The record.
@@ -130,7 +132,7 @@ def _record_entry(record: Record, after: float | None, plain: bytes | None = Non
             ending = read_ending(draft.data)
             label = f"end: {ending.reason}" + (f": {ending.error[:_PREVIEW]}" if ending.error else "")
         case "chunk" if draft.data and not data:
-            label = "chunk, of which nothing can be read alone"
+            label = "chunk that cannot be decoded alone"
         case _:
             label = f"{draft.kind} {masked(decode(data[:_PREVIEW]), draft.redacted)}"
     is_body = bool(draft.data) and draft.kind not in {"end", "error"}

@@ -1,4 +1,4 @@
-"""The tabs that show what was on the wire: raw bytes, headers, frames, times, decisions."""
+"""Tabs of the wire: raw bytes, headers, frame, timing, decision."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tui_host.tui.widgets.pages.text_page import Form, TextPage
 
 _BAR = 24
 _PREVIEW = 300
-NOT_KNOWN = "not known: what was captured does not tell it"
+NOT_KNOWN = "unknown: the capture does not say"
 
 
 def what_of(row: Row) -> str:
-    """What a row's bytes are, in words, for copying."""
+    """Describe a row's bytes, for copying."""
     match row.kind:
         case "request" | "response":
             return f"{row.kind} body"
@@ -39,7 +39,7 @@ def what_of(row: Row) -> str:
 
 
 def raw_page(source: InspectorSource, row: Row) -> Steps[Page]:
-    """The bytes as they are."""
+    """Return the raw bytes as a page."""
     if row.missing:
         return TextPage(what_of(row), missing_words(row), form="plain")
     body = yield from reading(source, row)
@@ -51,18 +51,18 @@ def raw_page(source: InspectorSource, row: Row) -> Steps[Page]:
 
 
 def frame_page(source: InspectorSource, row: Row) -> Steps[Page]:
-    """A frame, re-indented if it is JSON."""
+    """Return a frame as a page, indented if JSON."""
     body = yield from reading(source, row)
     return _pretty("frame", body, unless=row.kind != "frame", above=_doubt(row))
 
 
 def _doubt(row: Row) -> str:
-    """Whose it may be, where nothing tells: all of what the row in the list has room for the beginning of."""
-    return f"doubtful: {line(row.doubtful, _PREVIEW)}: joined to none" if row.doubtful else ""
+    """Explain a doubtful row in full."""
+    return f"doubtful: {line(row.doubtful, _PREVIEW)}: linked to none" if row.doubtful else ""
 
 
 def decision_page(source: InspectorSource, row: Row) -> Steps[Page]:
-    """What was decided, and on which arguments."""
+    """Return a decision and its arguments as a page."""
     body = yield from reading(source, row)
     return _pretty("decision", body, above=line(row.words, _PREVIEW))
 
@@ -70,7 +70,7 @@ def decision_page(source: InspectorSource, row: Row) -> Steps[Page]:
 def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> Page:
     text = body.text
     if unless or not body.is_text or not looks_like_json(text):
-        return TextPage(what, text, notes=(above, *body.notes, "not JSON: shown as it came"))
+        return TextPage(what, text, notes=(above, *body.notes, "not JSON: shown as received"))
     return TextPage(what, text, form="json", notes=(above, f"re-indented · {body.notes[0]}", *body.notes[1:]))
 
 
@@ -80,8 +80,8 @@ def headers_page(source: InspectorSource, row: Row) -> Page:
     records: Iterable[Record] = [first] if first is not None else []
     if row.kind not in {"request", "response"}:
         records = (record for page in source.pages_of(row) for record in page)
-    found = ((record.draft.head, record) for record in records if record.draft.head is not None)
-    blocks = ["\n".join(_head_lines(head, record)) for head, record in islice(found, 2)]
+    heads = ((record.draft.head, record) for record in records if record.draft.head is not None)
+    blocks = ["\n".join(_head_lines(head, record)) for head, record in islice(heads, 2)]
     return TextPage("headers", "\n\n".join(blocks) or "none", form="headers")
 
 
@@ -92,14 +92,14 @@ def _head_lines(head: Head, record: Record) -> Sequence[str]:
 
 
 def timing_page(source: InspectorSource, row: Row) -> Page:
-    """When it began and ended, and how long one waited for it."""
+    """Return a row's times as a page."""
     number = source.ladder.partner(row.number)
     partner = source.ladder.rows[number] if number is not None else None
     asked, answered = (partner, row) if partner is not None and partner.number < row.number else (row, partner)
     began_ns = source.started_mono_ns(row)
     lines = [f"first byte: {NOT_KNOWN if row.mono_ns is None else _wall(row.time_ns)}"]
     lines += _took(
-        "in the turn" if row.turn else "since the first byte of all", lasted(began_ns, row.mono_ns), _seconds
+        "in the turn" if row.turn else "since the first byte of the session", lasted(began_ns, row.mono_ns), _seconds
     )
     lines += _took("last byte", lasted(began_ns, row.end_mono_ns), _seconds)
     lines += _took("took", lasted(row.mono_ns, row.end_mono_ns))
@@ -107,7 +107,7 @@ def timing_page(source: InspectorSource, row: Row) -> Page:
         waited = lasted(asked.end_mono_ns, answered.mono_ns)
         came = lasted(answered.mono_ns, answered.end_mono_ns)
         bar = "" if waited is None or came is None else f"{_bar(waited, came)} "
-        lines += _took("waited", waited, lambda time: f"{_short(time)} for the first byte of the answer")
+        lines += _took("waited", waited, lambda time: f"{_short(time)} for the answer's first byte")
         lines += _took("came in", came)
         lines += _took("together", lasted(asked.mono_ns, answered.end_mono_ns), lambda time: f"{bar}{_short(time)}")
     elif row.state == "open" or (row.kind in {"request", "frame"} and row.rpc_id and not row.answer):
@@ -137,5 +137,5 @@ def _seconds(nanoseconds: int) -> str:
 
 
 def _took(what: str, nanoseconds: int | None, words: Callable[[int], str] = _short) -> Sequence[str]:
-    """The line that tells a time; none where it is not known."""
+    """Return a line for a time; none for an unknown time."""
     return [] if nanoseconds is None else [f"{what}: {words(nanoseconds)}"]

@@ -1,1 +1,1 @@
-"""The pane that holds the list and its details."""
+"""The pane with the list and the details."""

@@ -1,12 +1,13 @@
-"""The inspector: the ladder of both wires, and below it the selected row beside its nearest relative."""
+"""The inspector: the ladder, and below it the selected row beside a related row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -17,11 +18,9 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.first_frame import EMPTY_LIVE
-from tui_host.tui.widgets.ladder.ladder_header import FilterInput, LadderHeader
-from tui_host.tui.widgets.ladder.ladder_title import Heading
+from tui_host.tui.widgets.ladder.ladder_title import FilterInput, Heading, LadderHeader
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
-from tui_host.tui.widgets.ladder.row_summary import describe
-from tui_host.tui.widgets.ladder.row_words import Describe
+from tui_host.tui.widgets.ladder.row_words import Describe, describe
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.row_source import InspectorSource
 
@@ -34,16 +33,16 @@ _LOW = 8
 _OTHER_LANES: dict[Lane, tuple[Lane, ...]] = {"llm": ("mcp", "host"), "mcp": ("llm", "host"), "host": ("mcp", "llm")}
 _ROOM = 9
 """Lines below which the list and a detail take turns."""
-_NO_MATCH = "No row matches the filter. Escape takes it away."
+_NO_MATCH = "No row matches the filter. Press escape to clear it."
 
 
 def relative_of(source: InspectorSource, row: Row) -> Row | None:
-    """The nearest relative in the other lane; else the decision, else the other half of the exchange."""
+    """Return the nearest related row of the other lane, else the decision, else the other half of the exchange."""
     rows = source.ladder.rows
     related = [rows[number] for number in source.ladder.relatives(row.number)]
     for lane in _OTHER_LANES[row.lane]:
-        if found := _nearest(row, (other for other in related if other.lane == lane)):
-            return found
+        if nearest := _nearest(row, (candidate for candidate in related if candidate.lane == lane)):
+            return nearest
     number = source.ladder.partner(row.number)
     return rows[number] if number is not None else None
 
@@ -53,7 +52,7 @@ def _nearest(row: Row, others: Iterable[Row]) -> Row | None:
 
 
 class Inspector(Container):
-    """Header, ladder, details. `show` says whose wires; `sync` takes in what is new, and is called at the screen's rate.
+    """Header, ladder and details. `show` sets the source; `sync`, called at screen rate, shows news.
 
     Args:
         glyphs: The marks to draw with.
@@ -83,6 +82,12 @@ class Inspector(Container):
     }
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter"),
+        Binding("vertical_line", "split", "Split"),
+        Binding("z", "zoom", "Full screen"),
+    ]
+
     class ZoomAsked(Message):
         """The whole screen is wanted for the inspector, or no longer."""
 
@@ -100,7 +105,7 @@ class Inspector(Container):
         self.ladder = LadderView(describe, glyphs=glyphs, id="inspector-ladder")
         self.details = (
             Detail(glyphs=glyphs, empty="No row is selected.", id="inspector-selected"),
-            Detail(glyphs=glyphs, empty="No relative on the other wire yet.", id="inspector-relative"),
+            Detail(glyphs=glyphs, empty="No related row in the other lane yet.", id="inspector-relative"),
         )
         self._source: InspectorSource | None = None
         self._told: tuple[InspectorSource, int, int | None] | None = None
@@ -119,7 +124,7 @@ class Inspector(Container):
         yield Container(*self.details, id="inspector-details")
 
     def on_mount(self) -> None:
-        """Show what was said before there was anything to show it in."""
+        """Show the placeholder, or the source."""
         self.show(self._source)
 
     # What the app asks.
@@ -132,7 +137,7 @@ class Inspector(Container):
         return "side" if (self.size.width - 1) // 2 >= NARROW else "one"  # the rule between them takes one
 
     def show(self, source: InspectorSource | None) -> None:
-        """Show the wires of another session, or none."""
+        """Show another session's rows, or none."""
         self._source = source
         if not self.is_mounted:
             return
@@ -145,7 +150,7 @@ class Inspector(Container):
         return self.query_one("#inspector-details").has_class(f"-{self.arrangement}")
 
     def sync(self) -> None:
-        """Take in what is new. Costs what changed and what is seen."""
+        """Show the news."""
         if not self.is_mounted or not self.ladder.is_running:
             return
         if not self._is_arranged:
@@ -173,7 +178,7 @@ class Inspector(Container):
                 detail.sync()
 
     def _leave_details(self) -> None:
-        """Where there is nothing to read, the list has the focus: what is hidden would take it away from the inspector."""
+        """Focus the list instead of hidden details."""
         if any(detail.has_focus_within for detail in self.details):
             self.screen.set_focus(self.ladder)
 
@@ -184,7 +189,7 @@ class Inspector(Container):
 
     @property
     def is_settled(self) -> bool:
-        """Whether all is shown that there is to see now: `sync` finds nothing to do."""
+        """Whether `sync` has nothing to do."""
         source, ladder = self._source, self.ladder
         if not self.is_mounted or not ladder.is_running or not self._is_arranged:
             return False
@@ -198,7 +203,7 @@ class Inspector(Container):
         )
 
     def current_source(self) -> tuple[str, str]:
-        """What `ctrl+c` copies: what the focused detail shows, else the selected row's bytes; in words, and as text."""
+        """Return the text for `ctrl+c`: the focused detail, else the selected row's bytes."""
         for detail in self.details:
             if detail.has_focus_within:
                 return detail.current_source
@@ -211,7 +216,7 @@ class Inspector(Container):
         return what_of(row), body_of(self._source, row).text
 
     def flip(self) -> None:
-        """The details the other way: beside or above each other; where there is room for one, the other one."""
+        """Turn the details: side by side, above each other, or one at a time."""
         if self.has_class("-low") and not self.has_class("-reading"):
             self._read()
         elif self.arrangement == "one":
@@ -241,24 +246,24 @@ class Inspector(Container):
         self.sync()
 
     def on_resize(self) -> None:
-        """Put the details where there is room."""
+        """Arrange the details for the new size."""
         is_reading = any(detail.has_focus_within for detail in self.details)
         self.update_classes({"-low": self.size.height < _ROOM, "-reading": is_reading})
         self._arrange()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Let what is being read stay where it is."""
+        """Stop following while details are read."""
         if isinstance(event.widget, PageView):
             self.ladder.stay()
         self.set_class(isinstance(event.widget, PageView), "-reading")
 
     def on_ladder_view_moved(self, message: LadderView.Moved) -> None:
-        """Say in the header where one is now."""
+        """Update the header."""
         message.stop()
         self.sync()
 
     def on_line_view_opened(self, message: LineView.Opened) -> None:
-        """Go from the row to its detail."""
+        """Focus the detail of the row."""
         message.stop()
         self._read()
 
@@ -269,41 +274,28 @@ class Inspector(Container):
         (relative if selected.has_class("-hidden") else selected).view.focus()
 
     def key_escape(self, event: events.Key) -> None:
-        """Go back from the detail that lies in the list's place."""
+        """Go back from a detail to the list, where both have no room."""
         if self.has_class("-low") and self.has_class("-reading"):
             event.stop()
             self.remove_class("-reading")
             self.ladder.focus()
 
-    def on_ladder_view_split_asked(self, message: LadderView.SplitAsked) -> None:
+    def action_split(self) -> None:
         """Turn the details."""
-        message.stop()
         self.flip()
 
-    def on_page_view_split_asked(self, message: PageView.SplitAsked) -> None:
-        """Turn the details."""
-        message.stop()
-        self.flip()
-
-    def on_ladder_view_zoom_asked(self, message: LadderView.ZoomAsked) -> None:
-        """Pass it on to whoever owns the screen."""
-        message.stop()
-        self.post_message(self.ZoomAsked())
-
-    def on_page_view_zoom_asked(self, message: PageView.ZoomAsked) -> None:
-        """Pass it on to whoever owns the screen."""
-        message.stop()
+    def action_zoom(self) -> None:
+        """Ask the screen for the whole space."""
         self.post_message(self.ZoomAsked())
 
     # The filter.
 
-    def on_ladder_view_filter_asked(self, message: LadderView.FilterAsked) -> None:
-        """Let the person type."""
-        message.stop()
+    def action_filter(self) -> None:
+        """Open the filter."""
         self._filter.open(self.ladder.filter_text)
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        """Filter while it is typed."""
+        """Filter while typing."""
         message.stop()
         self.ladder.filter(message.value.strip())
 

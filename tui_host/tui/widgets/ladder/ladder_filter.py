@@ -1,4 +1,4 @@
-"""Which rows the ladder's filter keeps: by their values at once, by all that they show as there is time to look at each."""
+"""The ladder's filter: by values at once, by displayed text as time allows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHARE = 20.0
 
 
 class Filtering:
-    """A filter over rows that come and change. What they show is looked at from the newest to the oldest, what came since first.
+    """Filters rows that come and change. Displayed text is checked for new rows first, then from newest to oldest.
 
     Args:
         shown: What a row shows; None while that is not known yet.
@@ -52,12 +52,12 @@ class Filtering:
 
     @property
     def is_looking(self) -> bool:
-        """Whether more rows may be found that are there already."""
+        """Whether more existing rows may match."""
         return bool(self._left or self._unknown)
 
     @property
     def wanted(self) -> Sequence[int]:
-        """Rows of which it should be found out what they show, the next first."""
+        """Rows whose displayed text is needed next."""
         return list(islice(self._unknown, _AT_ONCE))
 
     def begin(self, ladder: Ladder, text: str, taken: int, first: Iterable[int]) -> Sequence[int]:
@@ -90,10 +90,10 @@ class Filtering:
             self.is_stale = True
 
     def sift(self, ladder: Ladder, taken: int) -> Sequence[int]:
-        """The rows that are kept, their values looked at anew; of those that show the words as far as they were looked at."""
+        """Return the matching rows after checking all values again."""
         began = self._clock()
-        found = ladder.filter(self.text) if self.text else array("q")
-        self._by_value = found[: bisect_left(found, taken)]
+        matches = ladder.filter(self.text) if self.text else array("q")
+        self._by_value = matches[: bisect_left(matches, taken)]
         self.is_stale = False
         ended = self._clock()
         self._due = ended + _SHARE * (ended - began)
@@ -105,7 +105,7 @@ class Filtering:
         return sorted({*self._by_value, *self._by_look}) if self._by_look else self._by_value
 
     def look(self, ladder: Ladder) -> Sequence[int]:
-        """Look at what further rows show, for as long as the budget lasts; the rows that are kept because of it."""
+        """Check the displayed text of more rows for a limited time; return new matches."""
         if not self.is_looking:
             return []
         test = self._test_of(ladder)

@@ -15,8 +15,11 @@ from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import line
 from tui_host.settings.urls import parts_of
 from tui_host.tui.glyphs import Glyphs
+from tui_host.tui.widgets.ladder.line_index import LadderIndex
+from tui_host.tui.widgets.ladder.row_words import LadderWords, Told
 from tui_host.tui.widgets.lines.json_lines import Piece
 from tui_host.tui.widgets.pages.detail_page import cut, padded
+from tui_host.tui.widgets.pages.row_source import InspectorSource
 
 WORDS = 300
 """Characters of foreign text that a row reads; more is never on one line."""
@@ -41,23 +44,8 @@ class Columns:
     mask: Callable[[str], str] = str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What a row says beside its own values.
-
-    Attributes:
-        started_ns: When its turn began, or its section where that is none; None where that is not known.
-        described: What its body is made of («3 tools · 2 messages»), empty where that is not known yet.
-        milliseconds: From its other half, None if it has none before it, or no time of one is known.
-    """
-
-    started_ns: int | None
-    described: str = ""
-    milliseconds: float | None = None
-
-
 def clock(seconds: float | None) -> str:
-    """A time since the turn began, in six cells; the first is blank, so that the marker before it stands alone. None: not known."""
+    """Return a time since the turn began in six cells, the first blank for the marker; blank if unknown."""
     if seconds is None:
         return " " * 6
     if seconds < 0:
@@ -70,7 +58,7 @@ def clock(seconds: float | None) -> str:
 
 
 def short_path(url: str) -> str:
-    """What follows the version in a URL's path; the whole path if there is no version."""
+    """Return the path behind the version of a URL, else the whole path."""
     path = parts_of(url).path if "//" in url else url
     parts = [part for part in path.split("/") if part]
     for place in range(len(parts) - 1, 0, -1):
@@ -80,7 +68,7 @@ def short_path(url: str) -> str:
 
 
 def heading(row: Row, columns: Columns, host: str = "") -> list[Piece]:
-    """The line above a group: its turn and step, and of several hosts whose that is; or the connections."""
+    """Return the line above a section: turn, step and host, or «connections»."""
     glyphs = columns.glyphs
     rule = glyphs.box[4]
     if row.turn == 0:
@@ -93,7 +81,7 @@ def heading(row: Row, columns: Columns, host: str = "") -> list[Piece]:
 
 
 def row_line(row: Row, told: Told, columns: Columns) -> list[Piece]:
-    """A row; its first cell is left for the marker."""
+    """Return a row's line, without the marker's cell."""
     since = lasted(told.started_ns, row.mono_ns)
     pieces: list[Piece] = [(clock(None if since is None else since / 1e9), "time"), *_lanes(row, columns)]
     left = columns.width - sum(cell_len(text) for text, _ in pieces)
@@ -110,7 +98,7 @@ def row_line(row: Row, told: Told, columns: Columns) -> list[Piece]:
 
 
 def _squeezed(pieces: list[Piece], room: int, glyphs: Glyphs) -> list[Piece]:
-    """Shorten the words that others wrote, so that how it went and how long it took still fit behind them."""
+    """Shorten foreign words, to keep outcome and duration visible."""
     over = sum(cell_len(text) for text, _ in pieces) - room
     if over <= 0:
         return pieces
@@ -181,8 +169,8 @@ def _response(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
         pieces.append((f" {glyphs.dot} {row.events:,} events", "words"))
     elif row.size:
         pieces.append((f" {glyphs.dot} {short_size(row.size)}", "words"))
-    if said := told.described or row.words:
-        pieces.append((f" {glyphs.dot} {line(said, WORDS)}", "words"))
+    if words := told.described or row.words:
+        pieces.append((f" {glyphs.dot} {line(words, WORDS)}", "words"))
     if told.milliseconds is not None and row.state != "open":
         pieces.append((f" {glyphs.dot} {short_time(told.milliseconds)}", "figure"))
     return pieces
@@ -201,7 +189,7 @@ def _frame(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
     else:
         pieces = [(f"{line(row.method or 'frame', WORDS)}{number}", "what")]
         if row.rpc_id and not row.outward:
-            pieces.append(("  the server asks", "words"))
+            pieces.append(("  asked by the server", "words"))
         if row.words:
             pieces.append((f"  {line(row.words, WORDS)}", "words"))
     pieces += _times(row, "", glyphs)
@@ -235,3 +223,65 @@ def _state(row: Row, glyphs: Glyphs) -> list[Piece]:
     if row.doubtful:
         pieces.append((f" {glyphs.dot} doubtful: {line(row.doubtful, WORDS)}", "note"))
     return pieces
+
+
+_WHOLE = 4096
+"""Cells that no row fills."""
+_NARROW = 60
+"""Cells of the list below which a server's name has less room."""
+
+
+class LadderDrawing:
+    """Draws the lines of an index.
+
+    Args:
+        source: Has the rows; without it there is no line.
+        index: Has the lines.
+        words: What rows say that has to be looked up.
+        glyphs: The marks to draw with.
+    """
+
+    def __init__(self, source: InspectorSource | None, index: LadderIndex, words: LadderWords, glyphs: Glyphs) -> None:
+        self._source = source
+        self._index = index
+        self._words = words
+        self._glyphs = glyphs
+        self._peer = 6
+        self._last_home: Row | None = None
+
+    def widen(self, width: int) -> bool:
+        """Widen the column of server names within bounds; whether it changed."""
+        before = self._peer
+        self._peer = max(before, min(self._index.widest_peer, 8 if width < _NARROW else 14))
+        return self._peer != before
+
+    def line(self, number: int, width: int) -> list[Piece]:
+        """Return a line in `width` cells."""
+        source = self._source
+        if source is None:
+            return []
+        row = source.ladder.rows[self._index.row_at(number)]
+        return self._heading(source, row, width) if self._index.is_heading(number) else self._row(source, row, width)
+
+    def shown(self, row: Row) -> str | None:
+        """Return the full text of a row; None before its description is known."""
+        if self._source is None or self._words.is_to_come(row):
+            return None
+        return "".join(text for text, _ in self._row(self._source, row, _WHOLE))
+
+    def _heading(self, source: InspectorSource, row: Row, width: int) -> list[Piece]:
+        home = self._home(source, row)
+        return heading(home, self._columns(source, width), source.ladder.hosts.get(home.turn, ""))
+
+    def _row(self, source: InspectorSource, row: Row, width: int) -> list[Piece]:
+        facts = self._words.told(source, row, self._home(source, row))
+        return row_line(row, facts, self._columns(source, width))
+
+    def _home(self, source: InspectorSource, row: Row) -> Row:
+        number = self._index.home_of(row.number)
+        if self._last_home is None or self._last_home.number != number:  # a section's rows are drawn together
+            self._last_home = source.ladder.rows[number]
+        return self._last_home
+
+    def _columns(self, source: InspectorSource, width: int) -> Columns:
+        return Columns(width=width, peer=self._peer, glyphs=self._glyphs, mask=source.marks)

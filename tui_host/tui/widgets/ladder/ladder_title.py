@@ -1,13 +1,20 @@
-"""What the line above the ladder says: how much there is, where one is in it, and the filter."""
+"""The title line of the ladder, and the filter's input field."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from rich.cells import cell_len
+from rich.text import Text
+from textual import events
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Input
+from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.pages.detail_page import cut
 
 HOST_COLUMN = 11
@@ -16,7 +23,7 @@ HOST_COLUMN = 11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """What the line says.
+    """The values in the title line.
 
     Attributes:
         llm: Rows in the LLM lane of the turn, but for those of which nothing was captured.
@@ -44,7 +51,7 @@ class Heading:
 
 
 def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
-    """The line in `width` cells; what does not fit is left out from the left of its right part."""
+    """Return the title in `width` cells; words at the right give way first."""
     rule, tee = glyphs.box[4], glyphs.cross[1]
     left = f" LLM {heading.llm} "
     left = left + rule * max(1, HOST_COLUMN - len(left)) + f"{tee}{rule * 2} MCP {heading.mcp} "
@@ -57,11 +64,7 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
     if heading.new_below:
         words.append(f"{heading.new_below:,} {'' if heading.following else 'new '}below (G)")
     if heading.filter:
-        words += [
-            f"/ {cut(line(heading.filter, 60), 24, glyphs.more)}",
-            kept,
-            "esc clears",
-        ]
+        words += [f"/ {cut(line(heading.filter, 60), 24, glyphs.more)}", kept, "esc clears"]
     else:
         words.append("/ filter")
     while words:
@@ -73,3 +76,81 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
     if heading.filter:
         left = f" {kept} {glyphs.dot} esc clears"
     return cut(left, width, glyphs.more)
+
+
+class LadderHeader(Widget):
+    """The line, drawn."""
+
+    DEFAULT_CSS = """
+    LadderHeader { height: 1; background: $panel; color: $text-muted; }
+    """
+
+    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+        self._heading = Heading()
+
+    def show(self, heading: Heading) -> None:
+        """Show other values; paint only changes."""
+        if heading != self._heading:
+            self._heading = heading
+            self.refresh()
+
+    @property
+    def text(self) -> str:
+        """The text of the title."""
+        return heading_text(self._heading, self.size.width, self._glyphs)
+
+    @override
+    def render(self) -> Text:
+        return Text(self.text, no_wrap=True, end="")
+
+
+class FilterInput(KeysInOrder, Input):
+    """Where the filter is typed. `enter` goes back to the rows, `escape` takes the filter away."""
+
+    DEFAULT_CSS = """
+    FilterInput { display: none; }
+    FilterInput.-open { display: block; }
+    """
+
+    class Left(Message):
+        """The person is done; `cleared` if the filter is to go."""
+
+        def __init__(self, *, cleared: bool) -> None:
+            super().__init__()
+            self.cleared = cleared
+
+    def __init__(self) -> None:
+        super().__init__(
+            placeholder="words, or tool: method: id: dir: kind: status:", compact=True, select_on_focus=False
+        )
+
+    def open(self, text: str) -> None:
+        """Let the person type."""
+        self.disabled = False
+        self.add_class("-open")
+        self.value = text
+        self.focus()
+
+    def close(self) -> None:
+        """Be out of the way, and out of the focus chain."""
+        self.remove_class("-open")
+        self.disabled = True
+
+    def key_escape(self, event: events.Key) -> None:
+        """Leave without a filter."""
+        event.stop()
+        self.value = ""
+        self.post_message(self.Left(cleared=True))
+
+    def key_enter(self, event: events.Key) -> None:
+        """Go to the rows, and keep the filter."""
+        event.stop()
+        event.prevent_default()
+        self.post_message(self.Left(cleared=False))
+
+    def key_down(self, event: events.Key) -> None:
+        """Go to the rows, and keep the filter."""
+        event.stop()
+        self.post_message(self.Left(cleared=False))

@@ -1,4 +1,4 @@
-"""The ladder: both wires on one clock, the host's line between them."""
+"""The ladder: model traffic left and server traffic right of the host's line, on one clock."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing_extensions import override
 
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.tui.glyphs import UNICODE, Glyphs
-from tui_host.tui.widgets.ladder.ladder_drawing import LadderDrawing
 from tui_host.tui.widgets.ladder.ladder_filter import BUDGET as FILTERING
 from tui_host.tui.widgets.ladder.ladder_filter import Filtering
-from tui_host.tui.widgets.ladder.ladder_messages import LadderKeys
-from tui_host.tui.widgets.ladder.ladder_selection import LadderSelection
+from tui_host.tui.widgets.ladder.ladder_lines import LadderDrawing
 from tui_host.tui.widgets.ladder.ladder_title import Heading
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
 from tui_host.tui.widgets.ladder.row_words import BUDGET as SEEN
 from tui_host.tui.widgets.ladder.row_words import Describe, LadderWords
+from tui_host.tui.widgets.lines.line_pieces import PieceView
+from tui_host.tui.widgets.lines.line_selection import RowSelection, SelectingView, Spot, Stretch
 from tui_host.tui.widgets.pages.row_source import InspectorSource
 
 _TAKING = 0.01
@@ -33,8 +33,8 @@ COPIED = 120
 """Cells of a row that is copied, where the screen has less."""
 
 
-class LadderView(LadderKeys):
-    """The rows, one line each, groups under headings. `sync` takes in what is new; it is called at the screen's rate."""
+class LadderView(PieceView, SelectingView):
+    """One line per row, below section headings. `sync`, called at screen rate, shows news."""
 
     HAS_CURSOR = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {"ladder--related"}
@@ -48,7 +48,7 @@ class LadderView(LadderKeys):
     ]
 
     class Moved(Message):
-        """Something that the header tells is different now."""
+        """The title's values changed."""
 
     def __init__(self, describe: Describe, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(glyphs=glyphs, id=id)
@@ -70,20 +70,20 @@ class LadderView(LadderKeys):
         self._new = 0
 
     def on_hide(self, event: events.Hide) -> None:
-        """Keep the focus: the list is hidden while it is empty, as each session is at first, and its keys act there too."""
+        """Keep the focus: an empty list is hidden, but its keys still work."""
         event.prevent_default()
 
     # What the inspector asks.
 
     @property
     def selected(self) -> Row | None:
-        """The selected row as it is now."""
+        """The selected row."""
         rows = self._rows
         return rows[self._selected] if self._selected is not None and self._selected < len(rows) else None
 
     @property
     def selected_number(self) -> int | None:
-        """Its number."""
+        """The number of the selected row."""
         return self._selected
 
     @property
@@ -103,7 +103,7 @@ class LadderView(LadderKeys):
         return self._filtering.text
 
     def heading(self, *, live: bool) -> Heading:
-        """What the line above tells of it; `live` if more may come."""
+        """Return the title's values; `live` if more rows may come."""
         row = self.selected
         llm, mcp = (0, 0) if row is None else self._index.counts(row)
         below = max(0, len(self._index) - self.top - self.view_height) if self.view_height else 0
@@ -121,7 +121,7 @@ class LadderView(LadderKeys):
         )
 
     def show(self, source: InspectorSource | None) -> None:
-        """Show another session's rows."""
+        """Show the rows of another source."""
         self._source = source
         self.selection = None
         self._reset()
@@ -130,7 +130,7 @@ class LadderView(LadderKeys):
         self.sync()
 
     def filter(self, text: str) -> None:
-        """Keep only rows that a filter keeps; empty shows all. The selected row stays if it is among them."""
+        """Show only matching rows; an empty filter shows all. A matching selected row stays selected."""
         source = self._source
         if source is None or text == self._filtering.text:
             return
@@ -140,19 +140,19 @@ class LadderView(LadderKeys):
         self.post_message(self.Moved())
 
     def select(self, number: int) -> None:
-        """Make a row the selected one, as a person would."""
+        """Select a row."""
         line = self._index.line_of(number)
         if line is not None:
             self.move_cursor(line)
 
     def stay(self) -> None:
-        """Follow no longer: the person reads what is selected."""
+        """Stop following: the person reads the selected row."""
         if self.following:
             self.following = False
             self.post_message(self.Moved())
 
     def sync(self) -> None:
-        """Take in what is new, and describe what is on the screen. Costs what changed and what is seen, not what there is."""
+        """Show the news, and describe visible rows. Costs depend on changes and visible rows only."""
         source = self._source
         if source is None:
             return
@@ -167,8 +167,8 @@ class LadderView(LadderKeys):
         seen = self._index.rows(self.top, self.top + self.view_height)
         wanted = self._filtering.wanted
         self._rows_changed(self._words.fill(source, [*seen, *wanted], FILTERING if wanted else SEEN))
-        if found := self._filtering.look(source.ladder):
-            self._extend(found, new=0)
+        if matches := self._filtering.look(source.ladder):
+            self._extend(matches, new=0)
 
     # How it is kept.
 
@@ -197,7 +197,7 @@ class LadderView(LadderKeys):
         self.post_message(self.Moved())
 
     def _extend(self, numbers: Sequence[int], *, new: int) -> None:
-        """Give rows their lines, so many of which are new: at the end, or further up, and then what is seen stays where it is."""
+        """Add lines for rows, `new` of them new. Lines inserted above keep the visible lines in place."""
         before, top = len(self._index), self.top
         at_top = self._index.row_at(top) if top < before else None
         first = self._index.extend(numbers)
@@ -207,7 +207,7 @@ class LadderView(LadderKeys):
             self._grown(new, first=min(first, before) if first < before else None, at_top=at_top)
 
     def _grown(self, new: int, *, first: int | None = None, at_top: int | None = None) -> None:
-        """Lines came: at the end alone, or from `first` on; `at_top` is the row that was seen first."""
+        """Update after lines were added at the end, or from line `first` on; `at_top` is the former top row."""
         if first is None:
             self.grew()
         else:
@@ -224,7 +224,7 @@ class LadderView(LadderKeys):
         self._relate()
 
     def _follow(self) -> None:
-        """Select what matters most: the newest row of the turns; of connections only what comes before there is a turn.
+        """Select the newest row of the turns; before the first turn, the newest row.
 
         A person who went to the end behind it stays at the end, until the next row of a turn.
         """
@@ -238,7 +238,7 @@ class LadderView(LadderKeys):
         self.show_line(newest)
 
     def _choose(self, line: int) -> None:
-        """Make a line current without asking who wanted it."""
+        """Select a line, whether a person or the view asked for it."""
         number = self._index.row_at(line)
         self.cursor = line
         if number != self._selected:
@@ -246,21 +246,21 @@ class LadderView(LadderKeys):
             self._relate()
 
     def _relate(self) -> None:
-        """Mark the relatives of the selected row, and those alone."""
+        """Mark the rows related to the selected row."""
         source, number = self._source, self._selected
         related = (
             frozenset(source.ladder.relatives(number))
             if source is not None and number is not None
             else frozenset[int]()
         )
-        for other in related ^ self._related:
-            line = self._index.line_of(other)
+        for number in related ^ self._related:
+            line = self._index.line_of(number)
             if line is not None and self.top <= line < self.top + self.view_height:
                 self.refresh_lines(line)
         self._related = related
 
     def _keep(self, kept: Sequence[int], *, is_more: bool) -> None:
-        """Show what the filter keeps: what was shown and more, or something else."""
+        """Show the matching rows: a superset of the former rows, or a new set."""
         before, top = self._index.kept, self.top
         at_top = self._index.row_at(top) if top < len(self._index) else None
         self._index.clear()
@@ -271,7 +271,7 @@ class LadderView(LadderKeys):
             self._refiltered()
 
     def _refiltered(self) -> None:
-        """Show the lines of another filter, on or near what was selected."""
+        """Show the lines of another filter, on or near the selected row."""
         self.cursor = None
         self.redraw()
         if self.following or self._selected is None:
@@ -312,8 +312,25 @@ class LadderView(LadderKeys):
 
     @property
     @override
-    def selectable(self) -> LadderSelection | None:
-        return LadderSelection(self._index, self._copied_line) if len(self._index) else None
+    def selectable(self) -> RowSelection | None:
+        index = self._index
+        if not len(index):
+            return None
+
+        def line_of(spot: Spot) -> int:
+            return min(index.line_at(spot[0]), len(index) - 1)
+
+        return RowSelection(lambda line: (index.spot(line),), line_of, self._copied_rows)
+
+    def _copied_rows(self, selected: Stretch) -> tuple[str, str]:
+        """Return the selected rows as lines, wide enough for their words."""
+        lines = range(self._index.line_at(selected[0][0]), self._index.line_at(selected[1][0]))
+        drawn = (self._drawn(line, max(self.view_width, COPIED)).text.rstrip() for line in lines)
+        return f"{len(lines)} line{'s' * (len(lines) != 1)} of the list", "\n".join(drawn)
+
+    def current_source(self) -> tuple[str, str]:
+        """Return the selection; without one, the inspector decides."""
+        return self.selected_source() or ("", "")
 
     @override
     def hold_still(self) -> None:
@@ -322,7 +339,7 @@ class LadderView(LadderKeys):
 
     @override
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Textual scrolls when it gets to it: only now is it known what lies below."""
+        """Update the title after scrolling."""
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):
             self.post_message(self.Moved())
@@ -331,10 +348,6 @@ class LadderView(LadderKeys):
     def on_resize(self) -> None:
         super().on_resize()
         self.post_message(self.Moved())
-
-    def _copied_line(self, line: int) -> str:
-        """A line as text, its words whole where the screen is too narrow for them."""
-        return self._drawn(line, max(self.view_width, COPIED)).text.rstrip()
 
     @override
     def move_cursor(self, number: int) -> None:
@@ -360,7 +373,7 @@ class LadderView(LadderKeys):
 
     @override
     def key_escape(self, event: events.Key) -> None:
-        """Take the selection away, else the filter; without one, escape is not ours."""
+        """Clear the selection, else the filter; else leave the key to others."""
         if self.unselect():
             event.stop()
         elif self._filtering.text:
@@ -368,7 +381,7 @@ class LadderView(LadderKeys):
             self.filter("")
 
     def action_lane(self, lane: Lane) -> None:
-        """Go to the nearest relative in a lane, else to the nearest row there; nowhere if the selected row is in it."""
+        """Go to the nearest related row of a lane, else to the nearest row there."""
         row, source = self.selected, self._source
         if row is None or source is None or row.lane == lane:
             return

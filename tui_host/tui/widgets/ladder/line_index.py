@@ -1,4 +1,4 @@
-"""Which lines the ladder has: the rows that a filter keeps, by sections, with a heading above each."""
+"""The lines of the ladder: matching rows by section, with a heading above each section."""
 
 from __future__ import annotations
 
@@ -8,7 +8,78 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 from tui_host.capture.ladder.row import Row
-from tui_host.tui.widgets.ladder.sections import Sections
+from tui_host.capture.record import lasted
+
+
+class Sections:
+    """Assigns each row to a section, named by the section's first row.
+
+    Attributes:
+        turns: The turn of each section, by the row that it begins with; 0 for the connections.
+    """
+
+    def __init__(self) -> None:
+        self._begun = array("q")  # the rows that sections begin with
+        self.turns: dict[int, int] = {}
+        self._steps: dict[tuple[str, int, int], int] = {}
+        self._of_turn: int | None = None  # the last row of a turn, as times go
+
+    def home(self, row: Row, rows: Sequence[Row], homes: array[int], partner: int | None) -> int:
+        """Return the first row of a row's section; the row itself for a new section.
+
+        Args:
+            row: The row.
+            rows: All rows.
+            homes: The sections of the rows before it.
+            partner: The row's other half.
+        """
+        if row.turn:
+            home = self._steps.setdefault((row.clock, row.turn, row.step), row.number)
+            if self._of_turn is None or not _is_before(row, rows[self._of_turn]):
+                self._of_turn = row.number
+        elif partner is not None and partner < row.number:
+            return homes[partner]  # an answer stands with what it answers
+        else:
+            home = self._of_connection(row, rows)
+        if home == row.number:
+            self._begun.append(home)
+            self.turns[home] = row.turn
+        return home
+
+    def home_in_turn(self, row: Row) -> int | None:
+        """Return the section of a turn and step found out late; None if missing."""
+        return self._steps.get((row.clock, row.turn, row.step))
+
+    def _of_connection(self, row: Row, rows: Sequence[Row]) -> int:
+        last = rows[self._begun[-1]] if self._begun else None
+        if last is None or last.clock != row.clock or (self.turns[last.number] and _is_asked_for(row)):
+            return row.number
+        if _is_before(row, last):
+            earlier = (rows[number] for number in reversed(self._begun))
+            may_be = (candidate for candidate in earlier if not (self.turns[candidate.number] and _is_asked_for(row)))
+            same = [candidate for candidate in may_be if candidate.clock == row.clock]
+            return next((candidate for candidate in same if not _is_before(row, candidate)), same[-1]).number
+        return last.number if self.turns[last.number] == 0 or self._is_at_work(row, rows) else row.number
+
+    def _is_at_work(self, row: Row, rows: Sequence[Row]) -> bool:
+        """Whether a turn runs when a row comes: the model has not answered yet, or has asked for calls."""
+        latest = None if self._of_turn is None else rows[self._of_turn]
+        if latest is None or latest.lane != "llm" or latest.kind == "request":
+            return True  # the turn's first rows are not the model's, and its last ones are
+        since = lasted(row.mono_ns, latest.end_mono_ns)
+        return bool(latest.calls) or latest.state == "open" or (since is not None and since >= 0)
+
+
+def _is_asked_for(row: Row) -> bool:
+    """Whether a row is a tool call, requested by a model."""
+    return row.method == "tools/call" and not row.answer
+
+
+def _is_before(row: Row, other: Row) -> bool:
+    """Whether a row is known to be earlier than `other`."""
+    since = lasted(other.mono_ns, row.mono_ns)
+    return since is not None and since < 0
+
 
 _NUMBERS, _TIMES = 40, 64
 """Bits for a row's number, and for a time in nanoseconds, in a line's place."""
@@ -19,7 +90,7 @@ def _no_partner(_: int) -> int | None:
 
 
 class LadderIndex:
-    """Lines as an array of row numbers; a heading is the number of the row below it, negative (less one).
+    """Lines as an array of row numbers; a heading is the negative number, less one, of the row below.
 
     Sections stand in the order in which they began, a section's rows in the order of their times; what tells none stands behind what
     came before it. So a row that is heard of late, as a tap's whose process is slow, gets its line where it belongs, and not at the end.
@@ -47,7 +118,7 @@ class LadderIndex:
         return len(self._lines)
 
     def row_at(self, line: int) -> int:
-        """The row on a line; that below it, for a heading."""
+        """Return the row of a line; for a heading, the row below."""
         number = self._lines[line]
         return number if number >= 0 else -number - 1
 
@@ -56,29 +127,29 @@ class LadderIndex:
         return self._lines[line] < 0
 
     def line_of(self, number: int) -> int | None:
-        """The line that shows a row; None if there is none."""
+        """Return the line of a row; None if hidden."""
         if not 0 <= number < len(self._homes):
             return None
         line = self._place(number)
         return line if line < len(self._lines) and self._lines[line] == number else None
 
     def spot(self, line: int) -> int:
-        """A number that stays with a line, the greater the further down it stands."""
+        """Return a number that stays with a line, in the order of lines."""
         return self._key(self._lines[line])
 
     def line_at(self, spot: int) -> int:
-        """The line of such a number, else the next one."""
+        """Return the line of a spot, else the next line."""
         return bisect_left(self._lines, spot, key=self._key)
 
     def line_near(self, number: int) -> int | None:
-        """The line of a row, or of the nearest one before or after it; None if there are no lines."""
+        """Return the line of the nearest visible row; None without lines."""
         if not self._lines:
             return None
         line = min(self._place(number), len(self._lines) - 1)
         return line + 1 if self._lines[line] < 0 else line
 
     def newest_line(self, selected: int | None) -> int:
-        """The line of the row that following selects: the newest one of the turns, the last line from there on."""
+        """Return the line that following selects: the newest row of the turns, or the last line."""
         end = len(self) - 1
         if self.newest_of_turns is None:
             return end
@@ -87,22 +158,22 @@ class LadderIndex:
         return end if line is None or (at is not None and at > line) else line
 
     def rows(self, first: int, end: int) -> Sequence[int]:
-        """The rows on the lines from one to before another one."""
+        """Return the rows of a range of lines."""
         return [self.row_at(line) for line in range(first, min(end, len(self))) if not self.is_heading(line)]
 
     def home_of(self, number: int) -> int:
-        """The row that a row's section begins with."""
+        """Return the first row of a row's section."""
         return self._homes[number]
 
     def counts(self, row: Row) -> tuple[int, int]:
-        """Rows in the LLM lane and in the MCP lane of the turn in which a row stands, filtered or not."""
+        """Return the rows per lane in a row's turn, hidden rows included."""
         llm, mcp = self._counts.get((row.clock, self.turn_of(row.number)), (0, 0))
         return llm, mcp
 
     def count(
         self, rows: Sequence[Row], seconds: float = 60.0, partner: Callable[[int], int | None] = _no_partner
     ) -> int:
-        """Find the sections of the rows that came since the last call, and count them, for at most so long.
+        """Assign new rows to sections, and count them, for a limited time.
 
         Args:
             rows: All rows.
@@ -132,11 +203,11 @@ class LadderIndex:
             counts[row.lane == "mcp"] += number
 
     def turn_of(self, number: int) -> int:
-        """The turn in which a row stands; 0 for the connections."""
+        """Return the turn of a row; 0 for connections."""
         return self._sections.turns[self._homes[number]]
 
     def move(self, row: Row) -> bool:
-        """Put a row that turned out to be of a turn into its section; whether it stood elsewhere."""
+        """Move a row found to belong to a turn into its section; whether it moved."""
         number = row.number
         home = self._sections.home_in_turn(row) if row.turn else None
         if home is None or home == self._homes[number]:
@@ -154,7 +225,7 @@ class LadderIndex:
         return True
 
     def _take_out(self, line: int) -> None:
-        """Take a row's line out, and the heading above it if it had that for itself."""
+        """Remove a row's line, and a heading without rows."""
         lines = self._lines
         number = lines.pop(line)
         if line and lines[line - 1] == -number - 1:  # it was the first below its heading
@@ -164,13 +235,13 @@ class LadderIndex:
                 lines.pop(line - 1)
 
     def clear(self) -> None:
-        """Have no lines; what was counted stays."""
+        """Remove all lines; counts stay."""
         self._lines = array("q")
         self.kept = 0
         self.newest_of_turns = None
 
     def extend(self, numbers: Iterable[int]) -> int:
-        """Give rows their lines; they were counted.
+        """Add lines for counted rows.
 
         Returns:
             The first line that is new or another one now.
@@ -195,7 +266,7 @@ class LadderIndex:
         return bisect_left(self._lines, self._order(number), key=self._key)
 
     def _time(self, row: Row, home: int) -> int:
-        """When a row was, from 0 up; as far as that is known."""
+        """Return a row's time from 0 up, as far as known."""
         time_ns = self._latest.get(home, 0) if row.mono_ns is None else max(row.mono_ns, 0)
         self._latest[home] = max(self._latest.get(home, 0), time_ns)
         return time_ns
@@ -207,5 +278,5 @@ class LadderIndex:
         return self._homes[number] << (_NUMBERS + _TIMES)
 
     def _key(self, line: int) -> int:
-        """Where a line stands; a heading before its section's rows."""
+        """Return the order of a line; a heading comes before its rows."""
         return self._order(line) if line >= 0 else self._section(-line - 1)

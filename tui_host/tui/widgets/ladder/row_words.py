@@ -1,16 +1,16 @@
-"""What the ladder's rows say that has to be looked up: found for the rows on the screen only, within a budget of time."""
+"""Descriptions of rows, read from bodies: for visible rows only, within a time budget."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import lasted
 from tui_host.errors import TuiHostError
-from tui_host.tui.widgets.ladder.ladder_lines import Told
-from tui_host.tui.widgets.pages.page_steps import Making, Steps
+from tui_host.tui.widgets.pages.page_steps import PIECE, Making, Steps
 from tui_host.tui.widgets.pages.row_source import InspectorSource
 
 Describe: TypeAlias = Callable[[InspectorSource, Row], Steps[str]]
@@ -23,8 +23,23 @@ _PATIENCE = 20.0
 """A body that still grows is described again after so many times what that took the last time."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Facts about a row besides its own values.
+
+    Attributes:
+        started_ns: When its turn began, or its section where that is none; None where that is not known.
+        described: What its body is made of («3 tools · 2 messages»), empty where that is not known yet.
+        milliseconds: From its other half, None if it has none before it, or no time of one is known.
+    """
+
+    started_ns: int | None
+    described: str = ""
+    milliseconds: float | None = None
+
+
 class LadderWords:
-    """The words of rows, remembered while the rows stay as they are.
+    """Descriptions of rows, cached while the rows stay unchanged.
 
     Args:
         describe: How a body is put into words.
@@ -49,17 +64,17 @@ class LadderWords:
         self._making = None
 
     def told(self, source: InspectorSource, row: Row, home: Row) -> Told:
-        """What a row says beside its own values, as far as it is known; its time counts in the turn of `home`."""
-        known = self._words.get(row.number)
+        """Return the known facts about a row; times count from the turn of `home`."""
+        cached = self._words.get(row.number)
         return Told(
             started_ns=_began(source, home),
-            described=known[1] if known is not None else "",
+            described=cached[1] if cached is not None else "",
             milliseconds=self._since_partner(source, row),
         )
 
     def fill(self, source: InspectorSource, numbers: Iterable[int], budget: float = BUDGET) -> Sequence[int]:
-        """Describe rows for as long as the budget lasts; which of them have other words now."""
-        found: list[int] = []
+        """Describe rows for a limited time; return the rows with new descriptions."""
+        changed: list[int] = []
         numbers = list(numbers)
         if self._making is not None and self._making[0].number in numbers:
             numbers.insert(0, self._making[0].number)  # what is begun is not thrown away for what comes first now
@@ -84,18 +99,18 @@ class LadderWords:
             self._making = None
             left -= 1
             if self._learn(row, words, making.seconds):
-                found.append(number)
+                changed.append(number)
         self.is_settled = not left
-        return found
+        return changed
 
     def is_to_come(self, row: Row) -> bool:
-        """Whether what a row says is to be looked up yet; of one that still grows only the first time."""
+        """Whether a row's description is missing; a growing row needs only its first."""
         if not _has_words(row):
             return False
         return row.number not in self._words if row.state == "open" else not self._is_known(row)
 
     def _learn(self, row: Row, words: str, seconds: float) -> bool:
-        """Remember the words of a row, which were found in so many seconds; whether they are others than before."""
+        """Cache a description found in `seconds`; whether it changed."""
         self._due.pop(row.number, None)
         if row.state == "open":
             self._due[row.number] = self._clock() + max(0.1, _PATIENCE * seconds)
@@ -106,22 +121,22 @@ class LadderWords:
         return before is None or before[1] != words
 
     def _words_of(self, making: Making[str], seconds: float) -> str | None:
-        """The words, None where they are not found yet; none where bytes cannot be had or read: the detail says why."""
+        """Return the description; None while unfinished, empty for unreadable bytes."""
         try:
             return (making.result or "") if making.advance(seconds) else None
         except (TuiHostError, ValueError, LookupError, RecursionError):
             return ""
 
     def _is_known(self, row: Row) -> bool:
-        known = self._words.get(row.number)
-        return known is not None and known[0] == _state_of(row)
+        cached = self._words.get(row.number)
+        return cached is not None and cached[0] == _state_of(row)
 
     def _is_due(self, row: Row) -> bool:
         return row.number not in self._words or row.state != "open" or self._clock() >= self._due.get(row.number, 0.0)
 
     @staticmethod
     def _since_partner(source: InspectorSource, row: Row) -> float | None:
-        """Milliseconds from the other half's first byte to this one's last; None where there is none before it, or no time of one is known."""
+        """Return milliseconds since the first byte of the other half; None if unknown."""
         if row.kind not in {"response", "frame"} or (row.kind == "frame" and not row.answer):
             return None
         number = source.ladder.partner(row.number)
@@ -132,15 +147,54 @@ class LadderWords:
 
 
 def _began(source: InspectorSource, home: Row) -> int | None:
-    """What a section's times are counted from: its turn's beginning; of connections, which are no turn, its own."""
+    """Return the start of a section's clock: of its turn, or of the connection's first row."""
     return source.started_mono_ns(home) if home.turn or home.mono_ns is None else home.mono_ns
 
 
 def _state_of(row: Row) -> tuple[int, str]:
-    """What its words are found from: how far it came, and what links told of it since."""
+    """Return the key of the cache: the row's length and links."""
     return row.last_seq, row.words
 
 
 def _has_words(row: Row) -> bool:
-    """Whether its words are to be found in its body: those of other rows are known with them."""
+    """Whether a row's description is read from its body."""
     return row.lane == "llm" and row.kind in {"request", "response"}
+
+
+MOST = 4 << 20
+"""Bytes of a body that are read for its words."""
+
+
+def describe(source: InspectorSource, row: Row) -> Steps[str]:
+    """Describe a body: «3 tools · 2 messages», «asks math.add {"a":1,"b":2}», «12 models»; empty if too large or unknown."""
+    from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
+    from tui_host.tui.widgets.pages.page_body import head_of, reading
+
+    if row.size > MOST or row.missing:
+        return ""
+    body = yield from reading(source, row)
+    dialect = source.dialect(row)
+    if row.kind == "request":
+        before = source.before(row)
+        in_turn = before is not None and before.turn == row.turn and before.clock == row.clock
+        earlier = source.body(before) if before is not None and in_turn else None
+        return request_words(body.data, earlier, dialect=dialect)
+    if dialect is None:
+        return ""
+    if row.method == "GET" and row.status < 400:  # nobody asks a model so
+        return list_words(body.data, dialect=dialect.name)
+    head = head_of(source, row)
+    words = ResponseWords(
+        dialect=dialect.name,
+        status=row.status,
+        headers=head.headers if head is not None else (),
+        names=source.names(row),
+        hide=source.hide,
+    )
+    for start in range(0, len(body.data), PIECE):
+        words.feed(body.data[start : start + PIECE])
+        yield f"{start:,} of {len(body.data):,} bytes"
+    if row.state != "open":
+        words.finish()
+    # A tool protocol of plain text reads calls out of what is text to the dialect: the links know of them.
+    return words.words if not row.words.startswith("asks ") or "asks " in words.words else row.words

@@ -1,1 +1,1 @@
-"""Views of lines over which no widget stands: painting, inks, selection."""
+"""Line views: painting, styles, selection."""

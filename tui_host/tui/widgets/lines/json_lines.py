@@ -1,4 +1,4 @@
-"""JSON for reading: where its lines would break, and what each piece of a line is. Nothing is parsed into values.
+"""Line breaks and highlighting for JSON, without parsing values.
 
 The text is only cut, never written anew, so numbers, escapes, doubled keys and the order of keys are those of the source.
 """
@@ -13,10 +13,7 @@ Piece = tuple[str, str]
 """A text and the name of its style."""
 
 # Possessive throughout: a text that does not fit fails once, without trying shorter ways. One match is one structural mark.
-_MARK = re.compile(
-    r"""[^"{}\[\],]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\],]*+)*+([{}\[\],])""",
-    re.DOTALL,
-)
+_MARK = re.compile(r"""[^"{}\[\],]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\],]*+)*+([{}\[\],])""", re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*+")
 _WHITE = " \t\r\n"
 _CLOSING = {"{": "}", "[": "]"}
@@ -28,7 +25,7 @@ _TOKEN = re.compile(
 
 
 class Line(NamedTuple):
-    """A line as a range of the text, and how deep it is indented."""
+    """A line as a range of the text, with indentation depth."""
 
     start: int
     end: int
@@ -36,13 +33,13 @@ class Line(NamedTuple):
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether it begins as an object or a list does."""
+    """Whether a text begins like an object or a list."""
     start = _after_space(text, 0)
     return text[start : start + 1] in _CLOSING
 
 
 def raw_lines(text: str, start: int = 0) -> Iterator[Line]:
-    """The lines as they stand, each with its line end; cut at LF alone, since others may stand inside a string."""
+    """Yield lines with line ends; only LF ends a line, since strings may contain others."""
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
         yield Line(start, end, 0)
@@ -50,13 +47,13 @@ def raw_lines(text: str, start: int = 0) -> Iterator[Line]:
 
 
 def plain_lines(text: str) -> Iterator[Line]:
-    """The same without line ends; an empty line is one too."""
+    """Yield lines without line ends, empty lines included."""
     for start, end, _ in raw_lines(text):
         yield Line(start, end - 1 if text.endswith("\n", start, end) else end, 0)
 
 
 def json_lines(text: str) -> Iterator[Line]:
-    """The lines of one or several JSON values, linear in the text's length and taken one by one.
+    """Yield the lines of JSON values, in linear time.
 
     What cannot be read as JSON (an open string, the rest behind a cut) comes as the raw lines it is made of; closing
     marks without an opening one cost nothing but the indentation.
@@ -100,13 +97,13 @@ def _after_space(text: str, place: int) -> int:
 
 
 def key_end(text: str, start: int, end: int) -> int:
-    """Where the key with its colon ends that a line begins with; 0 if it begins with none."""
+    """Return the end of the key and colon at the beginning of a line; 0 without a key."""
     match = _KEY.match(text, start, end)
     return match.end() if match else 0
 
 
 def highlight(text: str) -> list[Piece]:
-    """A line's pieces with the names of their styles: key, string, number, word, mark, and none for what lies between."""
+    """Return a line's pieces with style names: key, string, number, word, mark."""
     pieces: list[Piece] = []
     place = 0
     for match in _TOKEN.finditer(text):

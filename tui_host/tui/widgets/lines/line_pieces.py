@@ -1,4 +1,4 @@
-"""What the inspector's views share: lines made of texts with the names of their styles."""
+"""Line views that draw pieces: texts with style names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STAND_INS = str.maketrans({"·": "-", "…": "~", "•": "*", "«": '"', "»": 
 
 
 class PieceView(LineView):
-    """A line view that draws pieces; a style's name stands for the component class `piece--LOOK` of its look."""
+    """Draws pieces; a style name stands for a component class `piece--LOOK`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"piece--{look}" for look in _LOOKS.values()}
     DEFAULT_CSS = """
@@ -68,7 +68,7 @@ class PieceView(LineView):
         return Strip([Segment(text, self.piece_style(name)) for text, name in pieces])
 
     def piece_style(self, name: str) -> Style:
-        """What a style name stands for in the theme as it is; nothing for a name that has none."""
+        """Return the style for a style name; a plain style for unknown names."""
         style = self._piece_styles.get(name)
         if style is None:
             look = _LOOKS.get(name)

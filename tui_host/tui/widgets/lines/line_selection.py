@@ -1,10 +1,10 @@
-"""Selecting in a view of lines, by mouse and by keys. What is selected is kept as places in the content, never as lines."""
+"""Selection in line views by mouse and keys, kept as places in the content."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeAlias
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,8 +18,114 @@ from textual.timer import Timer
 from typing_extensions import override
 
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.lines.selection_protocol import Selectable, Selection, Spot, Stretch
 
+Spot: TypeAlias = tuple[int, ...]
+"""A place in a view's content that stays on its text; spots are ordered as the content is."""
+Stretch: TypeAlias = tuple[Spot, Spot]
+"""From one spot to before another one; empty where they are the same."""
+
+
+class Selectable(Protocol):
+    """The selectable content of a view, by visible lines and cells.
+
+    Attributes:
+        is_rows: Whether lines are selected whole.
+    """
+
+    is_rows: bool
+
+    def stretch_at(self, line: int, cell: int) -> Stretch:
+        """Return the stretch at a cell; empty before and behind the text."""
+        ...
+
+    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
+        """Return the selected cells of a line."""
+        ...
+
+    def point_of(self, spot: Spot) -> tuple[int, int]:
+        """The line and the cell of a spot."""
+        ...
+
+    def word_at(self, line: int, cell: int) -> Stretch | None:
+        """The word at a cell; None where a second click is but a click."""
+        ...
+
+    def text_at(self, line: int, cell: int) -> Stretch | None:
+        """The paragraph or the line at a cell."""
+        ...
+
+    def copied(self, selected: Stretch) -> tuple[str, str]:
+        """Return the selected text, with a word for it."""
+        ...
+
+
+class RowSelection(Selectable):
+    """Selects whole lines.
+
+    Args:
+        spot_of: Returns the first and the last part of a line's place; a line's end is the last part plus one.
+        line_of: Returns the line of a spot.
+        copied: Returns a stretch in words and as text.
+    """
+
+    is_rows = True
+
+    def __init__(
+        self,
+        spot_of: Callable[[int], Spot],
+        line_of: Callable[[Spot], int],
+        copied: Callable[[Stretch], tuple[str, str]],
+    ) -> None:
+        self._spot_of = spot_of
+        self._line_of = line_of
+        self._copied = copied
+
+    @override
+    def stretch_at(self, line: int, cell: int) -> Stretch:
+        spot = self._spot_of(line)
+        return spot, (*spot[:-1], spot[-1] + 1)
+
+    @override
+    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
+        return (0, _WIDE) if selected[0] <= self._spot_of(line) < selected[1] else None
+
+    @override
+    def point_of(self, spot: Spot) -> tuple[int, int]:
+        return self._line_of(spot), 0
+
+    @override
+    def word_at(self, line: int, cell: int) -> Stretch | None:
+        return None  # a second click opens the line
+
+    @override
+    def text_at(self, line: int, cell: int) -> Stretch | None:
+        return None
+
+    @override
+    def copied(self, selected: Stretch) -> tuple[str, str]:
+        return self._copied(selected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """A selection.
+
+    Attributes:
+        anchor: Where it began: it stays selected whatever the head does.
+        head: Where it goes to.
+    """
+
+    anchor: Stretch
+    head: Stretch
+
+    @property
+    def stretch(self) -> Stretch:
+        """The whole stretch between anchor and head."""
+        return min(self.anchor[0], self.head[0]), max(self.anchor[1], self.head[1])
+
+
+_WIDE = 1 << 20
+"""Cells that no line has."""
 _DOUBLE_CLICK = 0.5
 """Seconds between two presses that belong together."""
 SCROLL_RATE = 1 / 20
@@ -28,7 +134,7 @@ SCROLL_RATE = 1 / 20
 
 @dataclass(slots=True)
 class _Drag:
-    """A mouse button that is held.
+    """A pressed mouse button.
 
     Attributes:
         at: Where the pointer is, in the view's own cells.
@@ -40,7 +146,7 @@ class _Drag:
 
 
 class SelectingView(LineView):
-    """A view whose text can be selected and copied."""
+    """A view with selectable text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
@@ -63,7 +169,7 @@ class SelectingView(LineView):
 
     @property
     def selectable(self) -> Selectable | None:
-        """What can be selected in now; None for nothing."""
+        """The selectable content; None if nothing can be selected."""
         return None
 
     def first_point(self) -> tuple[int, int]:
@@ -71,13 +177,13 @@ class SelectingView(LineView):
         return (self.top if self.cursor is None else self.cursor), 0
 
     def hold_still(self) -> None:
-        """Nothing moves under the pointer while it selects: follow no end."""
+        """Stop following while the mouse selects."""
         self._at_tail = False
 
     # What it offers.
 
     def selected_source(self) -> tuple[str, str] | None:
-        """What is selected, in a word, and its text; None if nothing is."""
+        """Return the selected text with a word for it; None without a selection."""
         content = self.selectable
         if self.selection is None or content is None or self.selection.stretch[0] == self.selection.stretch[1]:
             return None
@@ -100,7 +206,7 @@ class SelectingView(LineView):
             self.refresh()
 
     def _move_head(self, head: Stretch, lines: Sequence[int]) -> None:
-        """Extend to another place; `lines` are those that the head came from and went to."""
+        """Move the head of the selection; `lines` are the old and the new line of the head."""
         if self.selection is None or head == self.selection.head:
             return
         self.selection = replace(self.selection, head=head)
@@ -112,7 +218,7 @@ class SelectingView(LineView):
 
     @override
     def render_line(self, y: int) -> Strip:
-        """One line on the screen, with what is selected of it."""
+        """Draw a line with its selected cells."""
         strip = super().render_line(y)
         content = None if self.selection is None else self.selectable
         if self.selection is None or content is None:
@@ -128,7 +234,7 @@ class SelectingView(LineView):
 
     @property
     def _selected_style(self) -> Style:
-        """Textual's background of a selection with letters that can be read on it; reversed where there are no colours."""
+        """Return the style of selected text: readable on Textual's selection colour, or reversed without colours."""
         if self.app.no_color:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
             return Style(reverse=True)
         ground = self.screen.get_component_rich_style("screen--selection").bgcolor
@@ -145,12 +251,12 @@ class SelectingView(LineView):
         return self._was_drag
 
     def _point(self, at: Offset) -> tuple[int, int]:
-        """The line and the cell under the pointer, of those that are seen."""
+        """Return the line and cell under the pointer, within the visible part."""
         line = max(0, min(at.y, self.view_height - 1)) + self.top
         return max(0, min(line, self.line_count() - 1)), max(0, min(at.x, self.view_width)) + self.scroll_offset.x
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Begin to select, or with shift extend what is selected; a second press takes a word, a third one a paragraph."""
+        """Begin or extend (shift) a selection; double click selects a word, triple click a paragraph."""
         content = self.selectable
         at = Offset(event.x - self.gutter.left, event.y - self.gutter.top)
         self._was_drag = False
@@ -178,7 +284,7 @@ class SelectingView(LineView):
             self._select(more, more)
 
     def _count_press(self, when: float, at: Offset) -> int:
-        """How many presses these are at one place, up to three."""
+        """Return the number of quick presses at one place, up to three."""
         before, place, count = self._presses
         again = when - before <= _DOUBLE_CLICK and place == at
         count = count % 3 + 1 if again else 1
@@ -215,7 +321,7 @@ class SelectingView(LineView):
             self._move_head(content.stretch_at(line, cell), (before, line))
 
     def _scroll_on(self) -> None:
-        """A step towards where the pointer is held, the quicker the farther it is."""
+        """Scroll towards the pointer, faster with distance."""
         if self._drag is None:
             self._stop_scrolling()
             return
@@ -231,14 +337,14 @@ class SelectingView(LineView):
             self._scrolling = None
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """The selection stays as it is."""
+        """End the drag; the selection stays."""
         if self._drag is not None:
             event.stop()
             self.release_mouse()
         self._end_drag()
 
     def on_mouse_release(self) -> None:
-        """Somebody else has the mouse. What is told of a release before the present press is late."""
+        """End the drag after losing the mouse, unless the message is about an earlier press."""
         if self.app.mouse_captured is not self:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
             self._end_drag()
 
@@ -251,12 +357,12 @@ class SelectingView(LineView):
     # The keys.
 
     def key_escape(self, event: events.Key) -> None:
-        """Take the selection away; without one, escape is not ours."""
+        """Clear the selection, or leave the key to others."""
         if self.unselect():
             event.stop()
 
     def action_extend(self, key: str) -> None:
-        """Select from the current place on, or extend what is selected."""
+        """Begin or extend a selection by key."""
         content = self.selectable
         if content is None or not self.line_count():
             raise SkipAction
@@ -276,7 +382,7 @@ class SelectingView(LineView):
         self.show_line(line)
 
     def action_other_end(self) -> None:
-        """From now on the other end of what is selected is the one that moves."""
+        """Swap the moving end of the selection."""
         content, chosen = self.selectable, self.selection
         if content is None or chosen is None:
             raise SkipAction
@@ -311,7 +417,7 @@ class SelectingView(LineView):
         return (0, 0) if key == "home" else (last, self.view_width)
 
     def _down(self, content: Selectable, line: int, steps: int) -> int:
-        """So many lines down, or up; on to the next one that has a text of its own."""
+        """Return a line `steps` below, or the next line with text."""
         last = self.line_count() - 1
         to = line = max(0, min(last, line + steps))
         while 0 <= to <= last:
@@ -321,12 +427,12 @@ class SelectingView(LineView):
         return line
 
     def _aside(self, content: Selectable, line: int, cell: int, *, step: int) -> tuple[int, int]:
-        """The next character, or the one before, on this line or the next one that has text."""
+        """Return the next or previous character's line and cell."""
         here = content.stretch_at(line, cell)[0]
         while 0 <= line < self.line_count():
             while 0 <= (cell := cell + step) <= self.view_width:
-                found = content.stretch_at(line, cell)[0]
-                if (found > here) if step > 0 else (found < here):
+                spot = content.stretch_at(line, cell)[0]
+                if (spot > here) if step > 0 else (spot < here):
                     return line, cell
             line += step
             cell = -1 if step > 0 else self.view_width + 1

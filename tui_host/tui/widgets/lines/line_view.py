@@ -1,7 +1,8 @@
-"""The base of every view that can grow: it draws the lines that are on the screen and keeps the rest as data."""
+"""The base of growing views: draws visible lines and keeps the rest as data."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.style import Style
@@ -16,7 +17,7 @@ from tui_host.tui.widgets.lines.painting import PaintedLines
 
 
 class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
-    """Lines drawn on demand. A subclass says how many there are (`line_count`) and what each looks like (`draw`).
+    """Lines drawn on demand. Subclasses define `line_count` and `draw`.
 
     It tells the view what became of its lines by `grew`, `changed` and `redraw`; nothing else repaints. A view that
     `FOLLOWS` stays at its end while the reader is there, and stays where it is otherwise. One that `HAS_CURSOR` has a
@@ -53,26 +54,24 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
     cursor: var[int | None] = var(None, init=False)
     """The current line of a view that has one."""
 
+    @dataclass
     class CursorMoved(Message):
-        """The current line is another one now, by a key or a click."""
+        """The current line changed by a key or a click."""
 
-        def __init__(self, view: LineView, line: int) -> None:
-            super().__init__()
-            self.view = view
-            self.line = line
+        view: LineView
+        line: int
 
         @property
         @override
         def control(self) -> LineView:
             return self.view
 
+    @dataclass
     class Opened(Message):
-        """The current line was opened: by `enter`, or by a click on it while it was current."""
+        """The current line was opened by `enter` or a click."""
 
-        def __init__(self, view: LineView, line: int) -> None:
-            super().__init__()
-            self.view = view
-            self.line = line
+        view: LineView
+        line: int
 
         @property
         @override
@@ -90,16 +89,16 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
 
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
-        """A line as it looks just now: by default the cursor's tint. Called at each paint; keep it cheap."""
+        """Return a line as drawn now: with the cursor's tint. Called at each paint; keep it cheap."""
         return self.tinted(strip, "line-view--cursor") if number == self.cursor else strip
 
     def width_changed(self) -> None:
-        """The width that lines are made for is another one now; called before anything is drawn with it."""
+        """Called before anything is drawn in a new width."""
 
     # What a subclass calls.
 
     def look_of(self, component: str) -> Style:
-        """What a component class sets, as opaque colours for this view's background; nothing that it does not set.
+        """Return a component class's own rules as opaque colours for this view's background.
 
         Textual's own partial style loses the strength of translucent and automatic colours.
         """
@@ -123,16 +122,16 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
 
     @property
     def is_dragged(self) -> bool:
-        """Whether what ends with the present click was no click: then nobody acts on it."""
+        """Whether the present click ends a drag, and means nothing else."""
         return False
 
     @property
     def at_tail(self) -> bool:
-        """Whether the reader is at the end, so that a view which follows goes with it."""
+        """Whether the reader is at the end, where a following view stays."""
         return self._at_tail
 
     def grew(self) -> None:
-        """Lines were added at the end, or taken from it."""
+        """Update after lines were added or removed at the end."""
         before = self.virtual_size.height
         count = self.line_count()
         self.set_height(count)
@@ -145,7 +144,7 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
         self._hold_tail()
 
     def changed(self, first: int, count: int = 1) -> None:
-        """These lines look different now."""
+        """Redraw some lines."""
         if count > len(self._strips):
             for number in [number for number in self._strips if first <= number < first + count]:
                 del self._strips[number]
@@ -158,7 +157,7 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
             self.refresh_lines(shown_first, shown_end - shown_first)
 
     def make_anew(self) -> None:
-        """What the lines are made of is something else now: make them as for another width, once the view is on the screen."""
+        """Make all lines anew, as for another width."""
         if self.view_width > 0:
             self.width_changed()
         else:
@@ -166,14 +165,14 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
         self.redraw()
 
     def redraw(self) -> None:
-        """Everything looks different now, how many lines there are included."""
+        """Redraw everything, and count the lines again."""
         self._strips.clear()
         self.set_height(self.line_count())
         self.refresh()
         self._hold_tail()
 
     def show_line(self, number: int, *, top: bool = False) -> None:
-        """Scroll as little as it takes to show a line, or so far that it is the first one."""
+        """Scroll to a line: as little as possible, or to the top."""
         height = max(1, self.view_height)
         if top or number < self.top:
             self.scroll_to(y=number, animate=False, force=True)
@@ -181,7 +180,7 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=number - height + 1, animate=False, force=True)
 
     def to_tail(self) -> None:
-        """Go to the end, and follow it where the view does that."""
+        """Go to the end, and follow if the view does."""
         self._at_tail = True
         self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
 
@@ -193,12 +192,12 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
 
     @override
     def notify_style_update(self) -> None:
-        """Forget what was drawn in other colours."""
+        """Forget lines drawn in old colours."""
         super().notify_style_update()
         self._looks.clear()
 
     def on_resize(self) -> None:
-        """Make lines anew for another width, and stay at the end or with the current line where the reader was there."""
+        """Remake lines for a new width, and keep the end or the current line visible."""
         number, height = self.cursor, self._told_height
         was_seen = number is not None and self.top <= number < self.top + height
         self._told_height = self.view_height
@@ -217,13 +216,13 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
         self._at_tail = round(new_value) >= self.max_scroll_y
 
     def watch_cursor(self, old: int | None, new: int | None) -> None:
-        """Repaint the line that was current, and the one that is."""
+        """Repaint the old and the new current line."""
         for number in (old, new):
             if number is not None:
                 self.refresh_lines(number)
 
     def on_click(self, event: events.Click) -> None:
-        """Make the clicked line current; open it if it was."""
+        """Make the clicked line current, or open the current line."""
         number = event.y - self.gutter.top + self.scroll_offset.y
         if self.is_dragged or not self.HAS_CURSOR or not 0 <= number < self.line_count():
             return
@@ -234,7 +233,7 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
             self.move_cursor(number)
 
     def move_cursor(self, number: int) -> None:
-        """Make a line current, show it, and say so."""
+        """Make a line current, and scroll to it."""
         count = self.line_count()
         if not count:
             return
@@ -251,7 +250,7 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
             self.post_message(self.Opened(self, self.cursor))
 
     def action_line(self, step: int) -> None:
-        """Move the cursor, or the lines, by one."""
+        """Move the cursor, or scroll, by a line."""
         if not self.HAS_CURSOR:
             self._scroll_by(step)
         elif self.cursor is None:

@@ -31,7 +31,7 @@ MOST_KEPT = 256
 
 
 class PlainBar(ScrollBarRender):
-    """A scroll bar without the blocks that make its ends smooth."""
+    """A scroll bar without block characters."""
 
     VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
     HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
@@ -39,7 +39,7 @@ class PlainBar(ScrollBarRender):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What the lines of a view are painted on.
+    """The ground of a view's lines.
 
     Attributes:
         width: Cells of a line.
@@ -60,12 +60,12 @@ class Ground:
     filters: tuple[LineFilter, ...]
 
     def lays_like(self, other: Ground) -> bool:
-        """Whether a line looks the same on both, wherever it stands."""
+        """Whether lines look alike on both grounds, wherever they stand."""
         return replace(self, top=other.top, size=other.size) == other
 
 
 class Laid(Strip):
-    """A line over the style of its view, as wide as that.
+    """A line over the view's style, padded to the width.
 
     Attributes:
         finished: The same after the app's filters, once it was painted.
@@ -77,7 +77,7 @@ class Laid(Strip):
 
     @classmethod
     def on(cls, ground: Ground, strip: Strip) -> Laid:
-        """Lay a line; not by what strips offer: they keep what is made of them, and make rings for the collector."""
+        """Lay a line on a ground without Textual's strip caches, which leave reference cycles."""
         if ground.left or strip.cell_length > ground.width:
             strip = strip.crop(ground.left, ground.left + ground.width)
         segments = [*strip, Segment(" " * (ground.width - strip.cell_length))]
@@ -87,7 +87,7 @@ class Laid(Strip):
 
 
 def keep(cache: dict[Key, Value], key: Key, value: Value) -> Value:
-    """Put a value among those kept, in place of the oldest one where there are many.
+    """Cache a value in place of the oldest.
 
     Textual's caches are chains of links that hold each other: what is cleared from them waits for the collector.
     """
@@ -98,7 +98,7 @@ def keep(cache: dict[Key, Value], key: Key, value: Value) -> Value:
 
 
 def thumb_of(size: int, lines: float, window: float, position: float) -> tuple[int, int]:
-    """Where a scroll bar's thumb begins, and how long it is, in eighths of a cell, as Textual draws it."""
+    """Return the start and length of a scroll bar's thumb in eighths of a cell, like Textual."""
     if not size or not lines or window >= lines:
         return 0, 0
     thumb = max(1, window * size / lines)
@@ -106,7 +106,7 @@ def thumb_of(size: int, lines: float, window: float, position: float) -> tuple[i
 
 
 class PaintedLines(ScrollView, can_focus=True):
-    """The half of a line view that paints: a subclass says how many lines there are, and what each looks like.
+    """The painting half of line views. Subclasses define `line_count` and `draw`.
 
     Textual composes borders, effects and filters for every line of a view that scrolls, and lays out the whole screen when
     a view grows by a line. Here a line that looks the same as before is the same strip to its end.
@@ -126,15 +126,15 @@ class PaintedLines(ScrollView, can_focus=True):
     # What a subclass says. The first two are abstract: the metaclass of Textual's widgets leaves no room for `ABC`.
 
     def line_count(self) -> int:
-        """How many lines there are now. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
+        """Return the number of lines. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
         raise NotImplementedError
 
     def draw(self, number: int) -> Strip:
-        """A line, from 0 on; called only for lines on the screen, and again only after it was said to have changed."""
+        """Draw a line, from 0 on; called for visible lines after a change."""
         raise NotImplementedError
 
     def decorate(self, number: int, strip: Strip) -> Strip:  # noqa: ARG002 - for a subclass
-        """A line as it looks just now. Called at each paint; keep it cheap."""
+        """Return a line as drawn now. Called at each paint; keep it cheap."""
         return strip
 
     # What is seen of it.
@@ -150,7 +150,7 @@ class PaintedLines(ScrollView, can_focus=True):
         return self.scrollable_content_region.height
 
     def set_height(self, count: int) -> None:
-        """Say how many lines there are to scroll through. It moves nothing else, unless the view is as high as its lines.
+        """Set the number of lines to scroll through, without a new layout of the screen.
 
         Setting `virtual_size` would lay out the whole screen and repaint all of this view, each time that it grows; so
         would a scroll bar that comes and goes.
@@ -167,7 +167,7 @@ class PaintedLines(ScrollView, can_focus=True):
         self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     def _tell_bar(self) -> None:
-        """Tell the scroll bar what it stands for, and paint it where it looks different when all is done."""
+        """Update the scroll bar, and repaint it if its thumb moved."""
         if not self.show_vertical_scrollbar:
             return
         bar = self.vertical_scrollbar
@@ -188,7 +188,7 @@ class PaintedLines(ScrollView, can_focus=True):
 
     @override
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Paint the lines that are seen now; Textual would paint the whole bar too."""
+        """Paint the visible lines, but not the whole scroll bar as Textual does."""
         self._tell_bar()
         if round(old_value) != round(new_value):
             self.refresh(self.size.region)
@@ -197,13 +197,13 @@ class PaintedLines(ScrollView, can_focus=True):
 
     @override
     def on_mount(self) -> None:
-        """Draw the scroll bars with what the terminal can draw."""
+        """Choose scroll bars that the terminal can draw."""
         if glyphs_of(self) is not UNICODE:
             for bar in (self.vertical_scrollbar, self.horizontal_scrollbar):
                 bar.renderer = PlainBar  # pyright: ignore[reportAttributeAccessIssue] - the way that Textual documents
 
     def strip_at(self, number: int) -> Strip:
-        """A line as `draw` made it, kept until it is said to have changed. A view that keeps its own overrides this."""
+        """Return a cached line. Views with their own cache override this."""
         strip = self._strips.get(number)
         if strip is None:
             strip = keep(self._strips, number, self.draw(number))
@@ -211,7 +211,7 @@ class PaintedLines(ScrollView, can_focus=True):
 
     @override
     def render_line(self, y: int) -> Strip:
-        """One line on the screen, before the app's filters."""
+        """Return a line of the screen, before the app's filters."""
         ground = self._ground if self._is_painting else None
         if ground is None:
             ground = self._stand()
@@ -226,7 +226,7 @@ class PaintedLines(ScrollView, can_focus=True):
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines of the screen that are asked for, each made once until it is said to look different.
+        """Return the requested screen lines, each made once until changed.
 
         Textual's way composes borders, padding and effects, and filters every line, each time that a view scrolls. That
         is for views that have any of them.
@@ -249,7 +249,7 @@ class PaintedLines(ScrollView, can_focus=True):
         return [strip.adjust_cell_length(self.size.width, behind).crop(*span) for strip in strips]
 
     def _stand(self) -> Ground:
-        """What lines are painted on now. What was made for another ground is forgotten."""
+        """Return the present ground, and drop caches made for another."""
         scrolled = self.scroll_offset
         ground = Ground(
             width=self.view_width,
@@ -273,19 +273,19 @@ class PaintedLines(ScrollView, can_focus=True):
 
     @staticmethod
     def _finish(strip: Strip, ground: Ground) -> Strip:
-        """A line after all that the app does to every line."""
+        """Apply the app's filters to a line."""
         if isinstance(strip, Laid) and strip.finished is not None:
             return strip.finished
         segments = list(strip)
-        for each in ground.filters:
-            segments = each.apply(segments, ground.behind)
+        for line_filter in ground.filters:
+            segments = line_filter.apply(segments, ground.behind)
         finished = Strip(segments, ground.width)
         if isinstance(strip, Laid):
             strip.finished = finished
         return finished
 
     def _is_bare(self) -> bool:
-        """Whether nothing stands around the lines, and nothing is laid over them."""
+        """Whether the view has no border, effect or tint."""
         styles = self.styles
         return (
             styles.gutter == (0, 0, 0, 0)
@@ -297,7 +297,7 @@ class PaintedLines(ScrollView, can_focus=True):
 
     @override
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Paint these regions again, or everything."""
+        """Repaint some regions, or everything."""
         if regions:
             for region in regions:
                 for y in region.line_range:
@@ -308,7 +308,7 @@ class PaintedLines(ScrollView, can_focus=True):
 
     @override
     def notify_style_update(self) -> None:
-        """Forget what was drawn in other colours."""
+        """Forget lines drawn in old colours."""
         super().notify_style_update()
         self._strips.clear()
         self._laid.clear()

@@ -1,1 +1,1 @@
-"""What stands in a detail, made from a row's bytes a piece at a time; no widget here."""
+"""Pages of the details, made step by step from a row's bytes."""

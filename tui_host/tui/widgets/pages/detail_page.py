@@ -1,4 +1,4 @@
-"""What stands behind one tab of a detail: lines that are made as they are needed, and drawn when they are seen."""
+"""The protocol of pages behind the tabs of a detail, and text functions for drawing pages."""
 
 from __future__ import annotations
 
@@ -13,46 +13,52 @@ from tui_host.capture.visible import visible
 
 if TYPE_CHECKING:
     from tui_host.tui.widgets.lines.json_lines import Piece
+    from tui_host.tui.widgets.lines.line_selection import Selectable
 
 _PICTURE = re.compile("[\u2400-\u2421]+|⟨[^⟩]{1,12}⟩")
 
 
 class Page(Protocol):
-    """The content of one tab."""
+    """The content of a tab."""
 
     @property
     def has_cursor(self) -> bool:
-        """Whether its lines are chosen from and opened, or only read."""
+        """Whether lines have a cursor and open."""
         ...
 
     @property
     def source(self) -> tuple[str, str]:
-        """What it shows, in words, and all of it as text, for copying."""
+        """The whole text for copying, with a word for it."""
+        ...
+
+    @property
+    def selectable(self) -> Selectable:
+        """The selectable content."""
         ...
 
     def fit(self, width: int) -> None:
-        """Make the lines anew, for another width in cells."""
+        """Make the lines for a width."""
 
     def advance(self, seconds: float) -> bool:
-        """Make more lines, for at most so long; whether there are more than before."""
+        """Make more lines for a limited time; whether any were made."""
         ...
 
     def __len__(self) -> int: ...
 
     def draw(self, number: int) -> Sequence[Piece]:
-        """A line as texts with the names of their styles; what is foreign in it is visible."""
+        """Draw a line as visible pieces."""
         ...
 
     def toggle(self, number: int) -> bool:
-        """Open or close what a line stands for; whether anything changed."""
+        """Open or close the entry on a line; whether anything changed."""
         ...
 
     def place_of(self, number: int) -> int:
-        """A number that says where in the content a line is, the same at every width."""
+        """Return a line's place in the content, independent of the width."""
         ...
 
     def line_at(self, place: int) -> int:
-        """The line at such a place."""
+        """Return the line of a place."""
         ...
 
 
@@ -78,7 +84,7 @@ def _cells(character: str) -> int:
 
 
 def fitting(text: str, start: int, end: int, room: int) -> int:
-    """Where to cut `text[start:end]` so that it takes at most `room` cells when it is drawn visibly; at least one character."""
+    """Return where to cut `text[start:end]` to fit `room` cells; at least one character."""
     stop = min(end, start + max(1, room))
     chunk = text[start:stop]
     plain = chunk.removesuffix("\n")
@@ -97,7 +103,7 @@ def fitting(text: str, start: int, end: int, room: int) -> int:
 
 
 def fitting_words(text: str, start: int, end: int, room: int) -> int:
-    """The same, but behind the last blank that fits, unless what stands before it would fill less than half of the room."""
+    """Return the same cut behind the last blank, unless that leaves half of the room empty."""
     stop = fitting(text, start, end, room)
     if stop >= end or text[stop] == " ":
         return stop
@@ -106,7 +112,7 @@ def fitting_words(text: str, start: int, end: int, room: int) -> int:
 
 
 def cut(text: str, room: int, more: str = "…") -> str:
-    """Visible text of one line in at most `room` cells; what was cut off leaves a mark."""
+    """Cut a visible line to `room` cells, with a mark."""
     if text.isascii() and len(text) <= room:
         return text
     if cell_len(text) <= room:
@@ -117,6 +123,6 @@ def cut(text: str, room: int, more: str = "…") -> str:
 
 
 def padded(text: str, room: int, more: str = "…") -> str:
-    """The same, filled up to `room` cells."""
+    """Cut and pad a visible line to `room` cells."""
     text = cut(text, room, more)
     return text + " " * (room - cell_len(text))

@@ -1,4 +1,4 @@
-"""A body as it is read: decoded where it was compressed, masked where something was taken out, and what to say about it."""
+"""A row's body for reading: decoded, masked, with notes."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ class Body:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is to be read as text."""
+        """Whether the bytes are text."""
         return is_text(self.data)
 
     @property
     def text(self) -> str:
-        """As text, or as hex where it is none; what was taken out is masked."""
+        """The body as masked text, or as hex."""
         return masked(decode(self.data), self.redacted) if self.is_text else hex_text(self.data)
 
 
 def missing_words(row: Row) -> str:
-    """What stands in the place of a body that was not captured."""
+    """Explain a missing body."""
     if row.kind == "request":
-        return f"The body of this request is {MISSING}, or nothing there says for sure which it is."
-    return f"The body of this answer is {MISSING}, or nothing there says for sure to which request it belongs."
+        return f"The body of this request is {MISSING}, or cannot be told from others."
+    return f"The body of this answer is {MISSING}, or may belong to another request."
 
 
 def head_of(source: InspectorSource, row: Row) -> Head | None:
-    """The head that a model's request or response begins with."""
+    """Return the head of a model's request or response."""
     record = source.record((row.capture, row.seq))
     return record.draft.head if record is not None else None
 
 
 def own_pages(source: InspectorSource, row: Row) -> Iterator[Sequence[Record]]:
-    """The records that the row itself is made of, a page at a time: one direction of an exchange, or all that it has.
+    """Yield the row's own records page by page: one direction of an exchange, or all.
 
     What broke in an exchange is a frame, what the other side said instead of one, or how it ended, where nothing was said.
     """
@@ -82,7 +82,8 @@ def own_pages(source: InspectorSource, row: Row) -> Iterator[Sequence[Record]]:
 def reading(source: InspectorSource, row: Row) -> Steps[Body]:
     """The row's bytes, decoded and ready to be read. Linear in their length."""
     kinds = _SHOWN.get(row.kind, _OF_ALL_OTHERS)
-    pieces: list[bytes] = []
+    coded: list[bytes] = []
+    plain: list[bytes] = []
     redacted: list[Redaction] = []
     encoding: str | None = None
     size = 0
@@ -91,28 +92,31 @@ def reading(source: InspectorSource, row: Row) -> Steps[Body]:
             redacted += record.draft.redacted
             encoding = encoding or record.draft.encoding
             if record.draft.kind in kinds:
-                pieces.append(record.draft.data)
+                (coded if record.draft.encoding is not None else plain).append(record.draft.data)
                 size += len(record.draft.data)
         yield f"{size:,} of {row.size:,} bytes"
-    wire = b"".join(pieces)
-    data, decoding = yield from _decoded(wire, encoding)
+    wire = b"".join((*coded, *plain))
+    data, decoding = (yield from _decoded(b"".join(coded), encoding, is_whole=not plain)) if coded else (wire, "")
+    if coded and plain:
+        data += b"".join(plain)
     notes = [_size(wire, data, decoding, row), *_faults(row)]
-    if any(entry.where == "data" for entry in redacted):
-        notes.append("a secret was taken out of it before it was kept: ••• stands in its place")
+    notes += [f"was {entry.coding}, saved decoded because a secret was removed" for entry in redacted if entry.coding]
+    if any(entry.where == "data" and not entry.coding for entry in redacted):
+        notes.append("a secret was removed before saving: ••• stands in its place")
     yield "read"
     count = hidden(decode(data[:_NOTICED])) if is_text(data) else 0
     if count:
-        notes.append(f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as pictures")
+        notes.append(f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as symbols")
     return Body(wire=wire, data=data, notes=tuple(notes), redacted=tuple(redacted))
 
 
 def body_of(source: InspectorSource, row: Row) -> Body:
-    """The same in one go."""
+    """Return the body in one go."""
     return made(reading(source, row))
 
 
-def _decoded(wire: bytes, encoding: str | None) -> Steps[tuple[bytes, str]]:
-    """The bytes after decoding, and a word on it; what was decoded before a fault is kept."""
+def _decoded(wire: bytes, encoding: str | None, *, is_whole: bool) -> Steps[tuple[bytes, str]]:
+    """Decode the bytes as far as possible, with a note."""
     if encoding is None or encoding == "identity":
         return wire, ""
     name = line(encoding, 40)
@@ -122,10 +126,10 @@ def _decoded(wire: bytes, encoding: str | None) -> Steps[tuple[bytes, str]]:
         for start in range(0, len(wire), PIECE):
             pieces.append(coding.feed(wire[start : start + PIECE]))
             yield f"{start:,} of {len(wire):,} bytes decoded"
-        pieces.append(coding.finish())
+        pieces.append(coding.finish() if is_whole else b"")
     except CodingError as error:
         data = b"".join(pieces)
-        return (data, f"{name}, decoded below as far as it goes: {error}") if data else (wire, f"{name}: {error}")
+        return (data, f"{name}, decoded below as far as possible: {error}") if data else (wire, f"{name}: {error}")
     return b"".join(pieces), f"{name}, decoded below"
 
 
@@ -134,8 +138,8 @@ def _size(wire: bytes, data: bytes, decoding: str, row: Row) -> str:
     if decoding:
         words.append(decoding)
     if data is not wire:
-        words.append(f"{len(data):,} bytes then")
-    words.append("UTF-8" if is_text(data) else "no text: offset, hex, ASCII")
+        words.append(f"{len(data):,} bytes decoded")
+    words.append("UTF-8" if is_text(data) else "binary: offset, hex, ASCII")
     if row.state == "open":
         words.append("more may come")
     return " · ".join(words)
@@ -146,7 +150,7 @@ def _faults(row: Row) -> Sequence[str]:
     if row.malformed:
         faults.append(f"malformed: {line(row.malformed, 300)}")
     if row.state == "cut":
-        faults.append("cut: it broke off before its end")
+        faults.append("cut: the connection ended too early")
     elif row.state == "failed":
         faults.append("failed")
     return faults

@@ -1,4 +1,4 @@
-"""What takes long is made in pieces, so that the screen goes on meanwhile: a generator does the work, and says how far it is."""
+"""Long work in small steps: a generator works and reports progress, so that the screen stays responsive."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Making(Generic[T]):
         self.result = yield from steps
 
     def advance(self, seconds: float) -> bool:
-        """Go on for about so long; whether there is nothing left to do.
+        """Continue for about `seconds`; whether the work is done.
 
         Raises:
             Exception: What the steps raise.
         """
         began = self._clock()
         try:
-            for said in self._steps:
-                self.said = said
+            for progress in self._steps:
+                self.said = progress
                 if self._clock() - began >= seconds:
                     return False
         finally:
@@ -51,9 +51,9 @@ class Making(Generic[T]):
 
 
 def made(steps: Steps[T]) -> T:
-    """What the steps make, in one go: for what is known to be small."""
+    """Run all steps at once, for small work."""
     making = Making(steps)
     making.advance(float("inf"))
     if making.result is None:
-        raise ValueError("nothing was made")
+        raise ValueError("no step returned a value")
     return making.result

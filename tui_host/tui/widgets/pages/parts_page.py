@@ -1,11 +1,13 @@
-"""The Parts tab: what a request is made of and what is new in it; what a response says when its events are joined."""
+"""The Parts tab: the parts of a request and its news, or the assembled response."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tui_host.capture.json.spans import read_json
+from tui_host.capture.chain import read_link
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
 from tui_host.capture.visible import decode, line
@@ -18,7 +20,6 @@ from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.page_body import Body, head_of, missing_words, reading
 from tui_host.tui.widgets.pages.page_steps import PIECE, Steps
 from tui_host.tui.widgets.pages.row_source import InspectorSource
-from tui_host.tui.widgets.pages.text_marks import marks_of, origin_of, put_in, read_out, within
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
 
@@ -30,12 +31,12 @@ def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Pa
     """The parts of the row's body."""
     dialect = source.dialect(row)
     if dialect is None:
-        return TextPage("parts", "The dialect of this exchange is not known: see Raw.", form="plain")
+        return TextPage("parts", "Unknown dialect; see Raw.", form="plain")
     if row.missing:
         return TextPage("parts", missing_words(row), form="plain")
     body = yield from reading(source, row)
     if len(body.data) > MOST:
-        return TextPage("parts", f"{len(body.data):,} bytes are too many to take apart: see Raw.", form="plain")
+        return TextPage("parts", f"{len(body.data):,} bytes are too many to analyse; see Raw.", form="plain")
     if row.kind == "request":
         return (yield from _request_page(source, row, body, dialect, flipped))
     return (yield from _response_page(source, row, body, dialect, flipped))
@@ -44,7 +45,7 @@ def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Pa
 def outline_of(
     source: InspectorSource, row: Row, body: Body, dialect: Dialect
 ) -> Steps[tuple[Outline | None, Comparison | None]]:
-    """The request as a tree, and what changed since the one before, where there is one that can be read."""
+    """Return the request as a tree, compared with the previous request if readable."""
     names = source.names(row)
     now = dialect.outline(body.data, names)
     yield "taken apart"
@@ -53,7 +54,7 @@ def outline_of(
         return now, None
     body = yield from reading(source, before)
     earlier = dialect.outline(body.data, names)
-    yield "compared with the request before"
+    yield "compared with the previous request"
     return now, compare(earlier, now) if earlier is not None else None
 
 
@@ -63,7 +64,7 @@ def outline_of(
 def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
     outline, comparison = yield from outline_of(source, row, body, dialect)
     if outline is None:
-        return TextPage("parts", "This body is no JSON object: see Raw.", form="plain")
+        return TextPage("parts", "The body is not a JSON object; see Raw.", form="plain")
     marks = marks_of(source, row)
     yield "marked"
     drawing = _Drawing(outline, comparison, body, marks, source.user)
@@ -71,7 +72,7 @@ def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialec
     if comparison is not None:
         entries += [_gone(part) for part in comparison.removed]
     first = "the first request of its conversation" if source.has_talks else "the first request"
-    since = f"since the request before: {comparison.words}" if comparison is not None else first
+    since = f"since the previous request: {comparison.words}" if comparison is not None else first
     tokens = sum(part.tokens for part in outline.parts)
     size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
     return TreePage("parts of the request", entries, flipped=flipped, notes=[size, since, *put_in(marks)])
@@ -160,34 +161,34 @@ def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Diale
         entries.append(Entry(key="stop", label=f"stop: {fold.stop}{vendor}"))
     if fold.unreadable:
         entries.append(
-            Entry(key="unreadable", label=f"{fold.unreadable:,} events could not be read: see Events", style="failed")
+            Entry(key="unreadable", label=f"{fold.unreadable:,} events could not be read; see Events", style="failed")
         )
     if fold.has_calls_left_out:
-        label = f"more than {len(fold.calls)} calls were asked for: the rest is left out, see Events"
+        label = f"more than {len(fold.calls)} calls were requested; the rest is in Events"
         entries.append(Entry(key="left out", label=label, style="failed"))
     if fold.failure:
         entries.append(Entry(key="failure", label=f"error: {fold.failure}", style="failed", text=lambda: fold.failure))
-    state = "so far" if row.state == "open" else "folded out of the events"
-    return TreePage("the response, folded", entries, flipped=flipped, notes=[state], empty="nothing was said yet")
+    state = "so far" if row.state == "open" else "assembled from the events"
+    return TreePage("the response, assembled", entries, flipped=flipped, notes=[state], empty="nothing received yet")
 
 
 def _list_page(body: Body, dialect: Dialect) -> Page:
     names = dialect.models(body.data)
     if not names:
-        return TextPage("parts", "This is no answer of a model, and no list of models: see Raw.", form="plain")
+        return TextPage("parts", "Neither a model's answer nor a list of models; see Raw.", form="plain")
     shown = masked("\n".join(line(name, 200) for name in names), body.redacted)
     return TextPage("list", f"models: {len(names):,}\n\n{shown}", form="plain")
 
 
 def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
-    """The response with its events joined."""
+    """Assemble the response from its events."""
     head = head_of(source, row)
     decoder = dialect.decoder(head.value("content-type") if head is not None else "")
     fold = Fold(provider=row.peer, model="", call_id=str)
     for start in range(0, len(body.data), PIECE):
         for event in decoder.feed(body.data[start : start + PIECE]):
             fold.add(event)
-        yield f"{start:,} of {len(body.data):,} bytes folded"
+        yield f"{start:,} of {len(body.data):,} bytes read"
     if row.state != "open":
         for event in decoder.finish():
             fold.add(event)
@@ -252,3 +253,110 @@ def _refusal_page(source: InspectorSource, row: Row, body: Body, dialect: Dialec
     error = dialect.error(row.status, head.headers if head is not None else (), body.data)
     lines = [f"status: {row.status}", f"what: {error.what}", f"remedy: {error.remedy}" if error.remedy else ""]
     return TextPage("refusal", masked("\n".join(line for line in lines if line), body.redacted), form="headers")
+
+
+def marks_of(source: InspectorSource, row: Row) -> list[Link]:
+    """Return the links into a row's bytes, in the order of bytes."""
+    side = "request" if row.kind == "request" else "response"
+    records = (source.record(key) for key in source.ladder.links(row))
+    links = (read_link(record.draft.data) for record in records if record is not None)
+    return sorted(
+        (link for link in links if link is not None and link.span.side == side), key=lambda each: each.span.start
+    )
+
+
+def put_in(marks: Iterable[Link]) -> Iterator[str]:
+    """Yield the sizes added by a profile and the tool protocol."""
+    sizes: Counter[str] = Counter()
+    for mark in marks:
+        if mark.relation in {"injected", "profile"}:
+            who = "the tool protocol" if mark.relation == "injected" else mark.words
+            sizes[who] += (mark.span.end or 0) - mark.span.start
+    return (f"added by {who}: {size:,} bytes, marked «added» below" for who, size in sizes.items())
+
+
+def origin_of(part: Part, marks: Sequence[Link]) -> str:
+    """Return the profile that wrote a whole part; empty if none did."""
+    inside = [mark for mark in marks if part.start <= mark.span.start < (mark.span.end or 0) <= part.end]
+    return inside[0].words if len(inside) == 1 and inside[0].relation == "profile" else ""
+
+
+def within(part: Part, marks: Sequence[Link], body: Body) -> tuple[Entry, ...]:
+    """Return the marked pieces inside a part's text."""
+    return tuple(
+        _piece(mark, body)
+        for mark in marks
+        if mark.relation in {"injected", "profile", "told"}
+        and part.start <= mark.span.start < (mark.span.end or 0) <= part.end
+        and (mark.span.start, mark.span.end) != (part.start, part.end)
+    )
+
+
+def _piece(mark: Link, body: Body) -> Entry:
+    start, end = mark.span.start, mark.span.end or mark.span.start
+    is_told = mark.relation == "told"
+    label = f"the result of {_called(mark)}  {mark.words}" if is_told else mark.words
+    if mark.relation == "profile":
+        label = f"the system prompt of {label}"
+    return Entry(
+        key=f"{mark.relation}/{start}",
+        label=masked(label, body.redacted),
+        figures=(f"{end - start:,}",),
+        mark="result" if is_told else "added",
+        note=_bytes(start, end),
+        text=lambda: masked(_json_text(body.data[start:end]), body.redacted),
+        style="what",
+    )
+
+
+def read_out(marks: Iterable[Link], body: Body, *, has_calls: bool) -> list[Entry]:
+    """Return the entries read out of a response.
+
+    Args:
+        marks: The links of the response.
+        body: Its bytes.
+        has_calls: The dialect has a place for calls: then they are parts by themselves.
+    """
+    entries: list[Entry] = []
+    for mark in marks:
+        is_call = mark.relation == "asked"
+        if (is_call and has_calls) or mark.relation not in {"asked", "cut"}:
+            continue
+        pieces = mark.span.pieces(body.data)
+        size = sum(len(piece) for piece in pieces)
+        label = (
+            f"became the call  {_called(mark)} {mark.words}"
+            if is_call
+            else f"text after the call, left out  {mark.words}"
+        )
+        entries.append(
+            Entry(
+                key=f"{mark.relation}/{mark.span.start}",
+                label=masked(label, body.redacted),
+                figures=(f"{size:,}",),
+                mark="" if is_call else "cut",
+                note=_bytes(mark.span.start, mark.span.end or 0),
+                text=lambda pieces=pieces: masked("\n".join(decode(piece) for piece in pieces), body.redacted),
+                style="what" if is_call else "note",
+                form="plain",
+            )
+        )
+    return entries
+
+
+def _bytes(start: int, end: int) -> str:
+    return f"bytes {start:,} to {end:,}"
+
+
+def _called(mark: Link) -> str:
+    return f"{mark.server}.{mark.tool}" if mark.server else mark.tool or mark.call
+
+
+def _json_text(piece: bytes) -> str:
+    """Decode the inside of a JSON string."""
+    text = decode(piece)
+    try:
+        value = read_json(f'"{text}"')
+    except ValueError:
+        return text
+    return value if isinstance(value, str) else text

@@ -1,4 +1,4 @@
-"""What the inspector reads from. The host implements it over a live capture or over what the store keeps."""
+"""The source of the inspector's rows, over a live capture or the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOK_BACK = 2000
 
 
 class InspectorSource(Protocol):
-    """One session's rows and bytes. Every call is quick: it is made on the screen's own thread."""
+    """The rows and bytes of a session. Calls are quick: they run in the screen's thread."""
 
     @property
     def ladder(self) -> Ladder:
@@ -31,28 +31,28 @@ class InspectorSource(Protocol):
 
     @property
     def why_empty(self) -> str:
-        """Why there is no row, while there is none."""
+        """Why the list is empty."""
         ...
 
     @property
     def user(self) -> str:
-        """Who asks the model in it: `you`, or what the user of another host is called."""
+        """Who asks the model: `you`, or another host's user."""
         ...
 
     def record(self, key: tuple[str, int]) -> Record | None:
-        """The record of a capture and a number; None if it is not kept."""
+        """Return the record with a capture and a number; None if missing."""
         ...
 
     def records_of(self, row: Row) -> Sequence[Record]:
-        """A row's records in order: those of its whole exchange, both directions; else the row's own."""
+        """Return a row's records in order: of the whole exchange, or the row's own."""
         ...
 
     def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
-        """The same, a few hundred at a time: there may be very many, and they may have to come from the disk."""
+        """Yield a row's records by a few hundred, perhaps from the disk."""
         ...
 
     def body(self, row: Row) -> bytes:
-        """A row's bytes as they were on the wire: the request's or the response's body, the frame, the lines of standard error."""
+        """Return a row's bytes on the wire: body, frame, or lines of standard error."""
         ...
 
     def started_mono_ns(self, row: Row) -> int | None:
@@ -63,38 +63,38 @@ class InspectorSource(Protocol):
         ...
 
     def dialect(self, row: Row) -> Dialect | None:
-        """What an exchange with a model is written in; None if that is not known."""
+        """Return the dialect of a model exchange; None if unknown."""
         ...
 
     @property
     def has_talks(self) -> bool:
-        """Whether several conversations may go on in it, and it is known which request belongs to which."""
+        """Whether the session may have several conversations, with requests assigned to them."""
         ...
 
     def before(self, row: Row) -> Row | None:
-        """The request that came before a row's in its conversation; None for the first."""
+        """Return the previous request of a row's conversation; None for the first."""
         ...
 
     def hide(self, text: str) -> str:
-        """A text that was joined from several records, with masks for the secrets in it: in none of them was there a whole one."""
+        """Mask secrets in a text joined from several records."""
         ...
 
     def marks(self, text: str) -> str:
-        """Words of a record that secrets were taken out of, with masks for the marks that were left."""
+        """Mask the marks of removed secrets in a record's words."""
         ...
 
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
-        """Server and tool for each tool name that a model was given; empty where that is not known."""
+        """Return server and tool for each tool name given to the model; empty if unknown."""
         ...
 
 
 def request_above(source: InspectorSource, row: Row) -> Row | None:
-    """The request to a model that stands next above a row, asked of the same provider in the same dialect."""
+    """Return the nearest request above a row with equal provider and dialect."""
     rows, dialect = source.ladder.rows, source.dialect(row)
     for number in range(row.number - 1, max(-1, row.number - _LOOK_BACK), -1):
-        other = rows[number]
-        is_request = other.kind == "request" and other.lane == "llm" and not other.missing
-        is_alike = is_request and other.method == row.method and other.peer == row.peer
-        if is_alike and source.dialect(other) == dialect:
-            return other
+        candidate = rows[number]
+        is_request = candidate.kind == "request" and candidate.lane == "llm" and not candidate.missing
+        is_alike = is_request and candidate.method == row.method and candidate.peer == row.peer
+        if is_alike and source.dialect(candidate) == dialect:
+            return candidate
     return None

@@ -1,19 +1,23 @@
-"""A text of any length as lines that fit a width: raw bytes as they are, or JSON re-indented."""
+"""A text of any length, folded to a width: raw bytes or indented JSON."""
 
 from __future__ import annotations
 
+import re
 import time
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, TypeAlias
 
+from rich.cells import cell_len
 from typing_extensions import override
 
 from tui_host.capture.visible import visible
-from tui_host.tui.markdown.wrap import fill
+from tui_host.tui.markdown.origins import shown_characters
+from tui_host.tui.markdown.wrap import character_at, fill
 from tui_host.tui.widgets.lines.json_lines import Line, Piece, highlight, json_lines, key_end, plain_lines, raw_lines
+from tui_host.tui.widgets.lines.line_selection import Selectable, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Page, fitting, fitting_words, with_pictures
 
 Form: TypeAlias = Literal["raw", "json", "plain", "headers"]
@@ -26,12 +30,15 @@ _BREAKERS: dict[Form, Callable[[str], Iterator[Line]]] = {
     "plain": plain_lines,
     "headers": plain_lines,
 }
+_WORD = re.compile(r"\w+")
+_NEAR = 200
+"""Characters on either side among which a word is looked for."""
 _AT_ONCE = 64
 """Rows made between two looks at the clock: some 0.1 ms."""
 
 
 class TextPage(Page):
-    """A text, wrapped at the width, made in slices of time so that its first screen is there at once.
+    """A folded text, made in slices: the first screen is there at once.
 
     Args:
         what: What it is, in words («request body»).
@@ -107,17 +114,22 @@ class TextPage(Page):
         return [(" " * indent, ""), *highlight(shown)]
 
     @property
+    @override
+    def selectable(self) -> Selectable:
+        return TextSelection(self)
+
+    @property
     def text(self) -> str:
-        """All of it, as it came."""
+        """The whole text."""
         return self._text
 
     @property
     def is_json(self) -> bool:
-        """Whether it is indented anew."""
+        """Whether the text is indented JSON."""
         return self._form == "json"
 
     def row(self, number: int) -> Row | None:
-        """Which part of the text a line shows; None for a note above it."""
+        """Return the range of the text on a line; None for a note."""
         number -= len(self._head)
         return (
             (self._starts[number], self._ends[number], self._indents[number])
@@ -126,7 +138,7 @@ class TextPage(Page):
         )
 
     def end_of(self, place: int) -> int:
-        """Where the line ends that shows a character."""
+        """Return the end of the line with a character."""
         row = self.row(self.line_at(place))
         return len(self._text) if row is None else row[1]
 
@@ -165,13 +177,95 @@ class TextPage(Page):
                 yield begun, place, -1 - indent
 
 
+class TextSelection(Selectable):
+    """Selects characters; copies the original text, unwrapped and without added indentation."""
+
+    is_rows = False
+
+    def __init__(self, page: TextPage) -> None:
+        self._page = page
+
+    def _drawn(self, line: int) -> tuple[int, str, list[int]] | None:
+        """Return the cells before a line's text, the drawn text, and the source character of each drawn one."""
+        row = self._page.row(line)
+        if row is None:
+            return None
+        start, end, indent = row
+        shown = list(shown_characters(self._page.text[start:end]))
+        text = "".join(character for character, _ in shown)
+        places = [start + at for _, at in shown]
+        if self._page.is_json and indent >= 0:
+            after = key_end(text, 0, len(text))
+            if after and text[after : after + 1] not in {" ", ""}:  # the blank that is drawn behind a key
+                text = f"{text[:after]} {text[after:]}"
+                places.insert(after, places[after - 1])
+        return (indent if indent >= 0 else -1 - indent), text, places
+
+    @override
+    def stretch_at(self, line: int, cell: int) -> Stretch:
+        drawn, row = self._drawn(line), self._page.row(line)
+        if drawn is None or row is None:
+            return (0,), (0,)
+        x, text, places = drawn
+        if cell < x:
+            return (row[0],), (row[0],)
+        span = character_at(text, cell - x)
+        return ((row[1],), (row[1],)) if span is None else ((places[span[0]],), (places[span[1] - 1] + 1,))
+
+    @override
+    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
+        drawn = self._drawn(line)
+        if drawn is None:
+            return None
+        x, text, places = drawn
+        first, last = bisect_left(places, selected[0][0]), bisect_left(places, selected[1][0])
+        return (x + cell_len(text[:first]), x + cell_len(text[:last])) if first < last else None
+
+    @override
+    def point_of(self, spot: Spot) -> tuple[int, int]:
+        line = self._page.line_at(spot[0])
+        drawn = self._drawn(line)
+        if drawn is None:
+            return line, 0
+        x, text, places = drawn
+        return line, x + cell_len(text[: bisect_left(places, spot[0])])
+
+    @override
+    def word_at(self, line: int, cell: int) -> Stretch | None:
+        (at,), (end,) = self.stretch_at(line, cell)
+        if at == end:
+            return None
+        before = max(0, at - _NEAR)
+        for match in _WORD.finditer(self._page.text[before : at + _NEAR]):
+            if match.start() <= at - before < match.end():
+                return (before + match.start(),), (before + match.end(),)
+        return (at,), (end,)
+
+    @override
+    def text_at(self, line: int, cell: int) -> Stretch | None:
+        row = self._page.row(line)
+        if row is None:
+            return None
+        first = last = line
+        while (before := self._page.row(first)) is not None and before[2] < 0:
+            first -= 1
+        while (after := self._page.row(last + 1)) is not None and after[2] < 0:
+            last += 1
+        begin, end = self._page.row(first), self._page.row(last)
+        return None if begin is None or end is None else ((begin[0],), (end[1],))
+
+    @override
+    def copied(self, selected: Stretch) -> tuple[str, str]:
+        return f"part of {self._page.source[0]}", self._page.text[selected[0][0] : selected[1][0]]
+
+
 def wrapped(note: str, width: int) -> list[str]:
     """A note in lines of a width in cells."""
     return [note[start:end] for start, end in fill(note, width)]
 
 
 def hex_text(data: bytes, limit: int = 1 << 16) -> str:
-    """Bytes that are no text: offset, sixteen bytes as hex, and those that are printable."""
+    """Return binary bytes as offset, hex and printable characters."""
     lines: list[str] = []
     for place in range(0, min(len(data), limit), 16):
         part = data[place : place + 16]
@@ -181,7 +275,7 @@ def hex_text(data: bytes, limit: int = 1 << 16) -> str:
 
 
 def is_text(data: bytes) -> bool:
-    """Whether bytes are to be read as text: UTF-8 for the most part, without the controls that only binary data has."""
+    """Whether bytes look like text: mostly UTF-8, without binary controls."""
     head = data[:4096]
     if b"\0" in head:
         return False

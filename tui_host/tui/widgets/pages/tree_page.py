@@ -1,4 +1,4 @@
-"""Entries that open: the parts of a request, the events of an exchange. One line each, and below it what it stands for."""
+"""A tree of entries that open: parts of a request, events of an exchange."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
+from tui_host.tui.widgets.lines.line_selection import RowSelection, Selectable, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Page, cut, padded
 from tui_host.tui.widgets.pages.text_page import Form, TextPage, wrapped
 
 MOST_ROWS = 2000
-"""Lines that an opened entry shows; the rest is in Raw."""
+"""Lines that an opened entry shows; see Raw for the rest."""
 _LABEL = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of a tree.
+    """An entry of a tree.
 
     Attributes:
         key: Names it among its siblings, so that it stays open when the tree is made anew.
@@ -82,7 +83,7 @@ def _line_of(shown: _Shown) -> str:
 
 
 class TreePage(Page):
-    """Entries with what is open below them. They are taken in slices of time, so that the first ones are there at once.
+    """Entries with open texts below, taken in slices of time.
 
     Args:
         what: What it is, in words.
@@ -136,8 +137,8 @@ class TreePage(Page):
         self._width = max(8, width)
         self._bodies.clear()
         self._growing.clear()
-        said = [*self._said, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
-        self._notes = [(part, style) for note, style in said for part in wrapped(note, self._width)]
+        notes = [*self._said, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
+        self._notes = [(part, style) for note, style in notes for part in wrapped(note, self._width)]
         self._count()
 
     @override
@@ -159,7 +160,7 @@ class TreePage(Page):
         return len(self) != before
 
     def _grow(self, until: float) -> bool:
-        """Go on with what is open and has no end yet; whether anything has more lines now."""
+        """Continue growing open texts; whether any line was added."""
         has_grown = False
         for path in tuple(self._growing):
             body = self._bodies[path]
@@ -189,8 +190,8 @@ class TreePage(Page):
             end += 1
         again = list(self._walk([shown.entry], shown.above, shown.depth))
         self._shown[first:end] = map(_brief, again)
-        for other in again:
-            self._measure(other)
+        for entry in again:
+            self._measure(entry)
         self._count()
         return True
 
@@ -204,15 +205,20 @@ class TreePage(Page):
         return 0 if place < 0 else min(len(self._notes) + bisect_left(self._owners, place), max(0, len(self) - 1))
 
     def entry_of(self, number: int) -> tuple[str, str] | None:
-        """What the entry on a line is, and its text, for copying."""
+        """Return the label and text of the entry on a line, for copying."""
         number -= len(self._notes)
         if not 0 <= number < len(self._owners):
             return None
         entry = _told(self._shown[self._owners[number]]).entry
         return entry.label, entry.text() if entry.text is not None else entry.label
 
-    def spot(self, number: int) -> tuple[int, int]:
-        """The entry on a line and, below it, one more than the place in its text: the same at every width."""
+    @property
+    @override
+    def selectable(self) -> Selectable:
+        return RowSelection(self._spot, self._line_of, self._copied)
+
+    def _spot(self, number: int) -> tuple[int, int]:
+        """Return the entry of a line, and one more than the place inside its text; independent of the width."""
         number -= len(self._notes)
         if not 0 <= number < len(self._owners):
             return (-1, number) if number < 0 else (len(self._shown), 0)
@@ -222,8 +228,7 @@ class TreePage(Page):
             return owner, 0
         return owner, 1 + (body.place_of(offset - 1) if offset <= MOST_ROWS else len(body.text))
 
-    def line_of(self, spot: tuple[int, int]) -> int:
-        """The line of such a spot."""
+    def _line_of(self, spot: Spot) -> int:
         owner, place = spot
         line = self.line_at(owner)
         if place and 0 <= owner < len(self._shown):
@@ -233,8 +238,9 @@ class TreePage(Page):
             )
         return line
 
-    def copied(self, first: tuple[int, int], last: tuple[int, int]) -> str:
-        """Entries as lines, and the texts below them as they came, from one spot to before another one."""
+    def _copied(self, selected: Stretch) -> tuple[str, str]:
+        """Return entries as lines, and open texts unchanged."""
+        (first, last) = selected
         lines: list[str] = []
         for owner in range(max(0, first[0]), min(last[0] + 1, len(self._shown))):
             shown = _told(self._shown[owner])
@@ -245,7 +251,7 @@ class TreePage(Page):
                 start = first[1] - 1 if owner == first[0] and first[1] else 0
                 end = body.end_of(last[1] - 2) if owner == last[0] else len(body.text)
                 lines.append(body.text[start:end].removesuffix("\n"))
-        return "\n".join(lines)
+        return f"part of {self._what}", "\n".join(lines)
 
     @override
     def draw(self, number: int) -> Sequence[Piece]:
@@ -258,7 +264,7 @@ class TreePage(Page):
             return self._line(shown)
         pad = [(" " * self._body_indent(shown.depth), "")]
         if offset > MOST_ROWS:
-            return [*pad, ("the rest is in Raw", "note")]
+            return [*pad, ("see Raw for the rest", "note")]
         return [*pad, *body.draw(offset - 1)]
 
     def _line(self, shown: _Shown) -> list[Piece]:
@@ -302,7 +308,7 @@ class TreePage(Page):
             self._offsets.extend(range(rows))
 
     def _measure(self, shown: _Shown) -> None:
-        """Give the figures' columns the room that they need."""
+        """Widen the columns of figures."""
         for column, figure in enumerate(shown.entry.figures):
             if column == len(self._columns):
                 self._columns.append(0)
@@ -310,7 +316,7 @@ class TreePage(Page):
         self._marks = max(self._marks, cell_len(shown.entry.mark))
 
     def _count(self) -> None:
-        """Say anew which line belongs to which entry: quick, however many are closed."""
+        """Assign lines to entries again; quick for closed entries."""
         self._owners, self._offsets = array("l"), array("l")
         done = 0
         open_ones = [(owner, shown) for owner, shown in enumerate(self._shown) if isinstance(shown, _Shown)]
@@ -334,7 +340,7 @@ class TreePage(Page):
                 yield from self._walk(entry.children, path, depth + 1)
 
     def _body(self, shown: _Shown) -> TextPage:
-        """The lines that an open entry has below it, the first ones at once."""
+        """Return the lines below an open entry, the first ones made at once."""
         path, entry = shown.path, shown.entry
         body = self._bodies.get(path)
         if body is None:

@@ -1,4 +1,4 @@
-"""What may be meant by what is typed, commands or files: a few lines above the prompt."""
+"""Completion of commands and file names above the prompt."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class Completion(LineView, can_focus=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something to choose from."""
+        """Whether there are suggestions."""
         return bool(self._pairs)
 
     @property
     def chosen(self) -> str:
-        """The name that is chosen now, empty if none."""
+        """The chosen name; empty without suggestions."""
         return self._pairs[self.cursor or 0][0] if self._pairs else ""
 
     def offer(self, pairs: Sequence[tuple[str, str]], sign: str) -> None:
-        """Show these, each behind the sign that it is typed with; the first one is chosen."""
+        """Show suggestions behind their sign; the first is chosen."""
         if (list(pairs), sign) == (self._pairs, self._sign):
             return
         self._pairs, self._sign = list(pairs), sign
@@ -79,7 +79,7 @@ class Completion(LineView, can_focus=False):
     def draw(self, number: int) -> Strip:
         name, words = self._pairs[number]
         mark = ">" if number == self.cursor else " "
-        widest = min(24, max(cell_len(other) for other, _ in self._pairs))
+        widest = min(24, max(cell_len(suggestion) for suggestion, _ in self._pairs))
         left = f"{mark} {self._sign}{clip(visible(name, newlines=False), 40, self._glyphs.more)}".ljust(widest + 5)
         style = self.get_component_rich_style("completion--help")
         muted = Style(color=style.color)
@@ -98,7 +98,7 @@ class Completion(LineView, can_focus=False):
 
     @override
     def on_click(self, event: events.Click) -> None:
-        """Take the clicked one."""
+        """Accept the clicked suggestion."""
         event.stop()
         number = event.y - self.gutter.top + self.top
         if 0 <= number < len(self._pairs):

@@ -1,4 +1,4 @@
-"""What `@` and a dropped file do in the prompt: offer names, read what was chosen, put a mark for it. All reading is in threads."""
+"""Attaching files by `@` or by dropping: suggest names, read chosen files in threads, insert marks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Place(Protocol):
 
 
 class Attaching:
-    """The files of one prompt. Only what a person typed, picked or dropped there, and then chose, is ever read.
+    """The attachments of a prompt. Only files chosen by the person are ever read.
 
     Attributes:
         marks: The files that were read, by their marks.
@@ -54,25 +54,25 @@ class Attaching:
         self._place = place
 
     def take_word(self, before: str) -> bool:
-        """Look for what an `@` at the end of this text may mean; False if there is none."""
+        """Suggest files for an `@` at the end of a text; False without an `@`."""
         from tui_host.tui.widgets.prompt.file_names import WORD
 
-        found = WORD.search(before)
-        if found is None:
+        match = WORD.search(before)
+        if match is None:
             return False
-        partial = found["quoted"] if found["quoted"] is not None else found["plain"]
-        self._prompt.run_worker(self._look(found[0], partial), group=LOOKING, exclusive=True)
+        partial = match["quoted"] if match["quoted"] is not None else match["plain"]
+        self._prompt.run_worker(self._look(match[0], partial), group=LOOKING, exclusive=True)
         return True
 
     async def _look(self, word: str, partial: str) -> None:
         from tui_host.tui.widgets.prompt.file_names import matching
 
-        found = await asyncio.to_thread(matching, partial)
+        suggestions = await asyncio.to_thread(matching, partial)
         if self._place.before_caret.endswith(word):
-            self._place.offer(found, "files")
+            self._place.offer(suggestions, "files")
 
     def take_paste(self, pasted: str, written: str) -> None:
-        """Offer the files that a pasted text names.
+        """Suggest the files named by a pasted text.
 
         Args:
             pasted: The text as it came.
@@ -87,42 +87,42 @@ class Attaching:
         paths = await asyncio.to_thread(named, pasted)
         if paths and self._place.before_caret.endswith(written):
             self.dropped = (written, paths)
-            self._place.offer([(f"attach {together(paths)}", "tab; enter sends the path as text")], "drop")
+            self._place.offer([(f"attach {together(paths)}", "tab attaches; enter sends the path as text")], "drop")
 
     def chosen(self, what: Literal["files", "drop"], name: str) -> None:
-        """The person has chosen: go into a folder, or read what is to be attached."""
+        """Enter the chosen folder, or read the chosen files."""
         from tui_host.tui.widgets.prompt.file_names import WORD, written
 
         if what == "drop":
             word, paths = self.dropped
             self._read(paths, word)
             return
-        found = WORD.search(self._place.before_caret)
-        if found is None:
+        match = WORD.search(self._place.before_caret)
+        if match is None:
             return
         if name.endswith("/"):
-            self._place.put_for(found[0], written(name))
+            self._place.put_for(match[0], written(name))
         else:
-            self._read((name,), found[0])
+            self._read((name,), match[0])
 
     def _read(self, paths: Sequence[str], word: str) -> None:
         self.reading += 1
         self._prompt.run_worker(self._attach(paths, word), group=READING)
 
     async def _attach(self, paths: Sequence[str], word: str) -> None:
-        """Read the files; their marks come in the place of what named them. What cannot be sent is said, and nothing changes."""
+        """Read files, and insert their marks; report files that cannot be sent."""
         from tui_host.chat.attachments import check_together, read_attached
 
         prompt = self._prompt
         try:
-            found = [await asyncio.to_thread(read_attached, path) for path in paths]
-            check_together([*self.marks.found(prompt.text), *found])
+            files = [await asyncio.to_thread(read_attached, path) for path in paths]
+            check_together([*self.marks.found(prompt.text), *files])
         except TuiHostError as error:
             prompt.notify(f"Not attached: {error}.", severity="warning", markup=False, timeout=8)
             return
         finally:
             self.reading -= 1
         marks: list[str] = []
-        for each in found:
-            marks.append(self.marks.add(each.words, each, prompt.text + "".join(marks)))
+        for file in files:
+            marks.append(self.marks.add(file.words, file, prompt.text + "".join(marks)))
         self._place.put_for(word, " ".join(marks) + " ")

@@ -1,4 +1,4 @@
-"""Names of files for the prompt: what an `@` may mean, and what a pasted text may name. Blocks on the disk: for threads."""
+"""File names for the prompt, by `@` or by paste. Imported late; blocks on the disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORD = re.compile(r'(?:^|(?<=\s))@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"]*))$')
 
 
 def matching(partial: str) -> list[tuple[str, str]]:
-    """The files and folders that begin as was written, each with a word on it; folders end with `/`.
+    """Return files and folders beginning with a partial path; folders end with `/`.
 
     Args:
         partial: A path whose last name may be unfinished; `~` is the person's home.
@@ -26,7 +26,7 @@ def matching(partial: str) -> list[tuple[str, str]]:
     folder, _, begun = partial.rpartition("/")
     where = os.path.expanduser(f"{folder}/" if "/" in partial else ".")  # noqa: PTH111 - what follows is typed text too
     begun_low = begun.casefold()
-    found: list[tuple[bool, str, str]] = []
+    matches: list[tuple[bool, str, str]] = []
     with suppress(OSError, ValueError), os.scandir(where) as entries:
         for entry in islice(entries, MOST_LOOKED_AT):
             name = entry.name
@@ -35,17 +35,17 @@ def matching(partial: str) -> list[tuple[str, str]]:
                 continue
             with suppress(OSError):
                 if entry.is_dir():
-                    found.append((False, f"{name}/", "folder"))
+                    matches.append((False, f"{name}/", "folder"))
                 elif entry.is_file():
-                    found.append((True, name, _size(entry.stat().st_size)))
+                    matches.append((True, name, _size(entry.stat().st_size)))
     before = f"{folder}/" if "/" in partial else ""
-    return [(before + name, words) for _, name, words in sorted(found, key=lambda each: (each[0], each[1].casefold()))][
-        :MOST_OFFERED
-    ]
+    return [
+        (before + name, words) for _, name, words in sorted(matches, key=lambda each: (each[0], each[1].casefold()))
+    ][:MOST_OFFERED]
 
 
 def named(pasted: str) -> tuple[str, ...]:
-    """The files that a pasted text names, as terminals paste those that are dropped on them; none if it is anything else."""
+    """Return the files named by a pasted text, such as dropped files; none for other text."""
     text = pasted.strip()
     if not text or len(text) > LONGEST_PASTED or "\n" in text:
         return ()
@@ -65,7 +65,7 @@ def _path(word: str) -> str:
 
 
 def _is_file(path: str) -> bool:
-    """Whether it names a file from the root on: a bare word is no path, whatever lies in the working directory."""
+    """Whether a text is an absolute path of a file."""
     try:
         return path.startswith(("/", "~/")) and stat.S_ISREG(os.stat(os.path.expanduser(path)).st_mode)  # noqa: PTH111, PTH116 - as above
     except (OSError, ValueError):
@@ -79,7 +79,7 @@ def _size(size: int) -> str:
 
 
 def written(path: str) -> str:
-    """A path behind its `@`, as it is read again."""
+    """Return a path behind its `@`, quoted if necessary."""
     return f'@"{path}' if any(letter.isspace() for letter in path) else f"@{path}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -19,12 +19,60 @@ from tui_host.capture.visible import visible
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.prompt.file_attachments import Attaching, Offered
-from tui_host.tui.widgets.prompt.pastes import BLANK_LINES, Pastes
-from tui_host.tui.widgets.prompt.prompt_history import History
+from tui_host.tui.widgets.prompt.prompt_marks import BLANK_LINES, Pastes
 
 if TYPE_CHECKING:
     from tui_host.chat.attachments import Attached
     from tui_host.tui.widgets.prompt.completion import Completion
+
+
+class History:
+    """Sent texts, for `up` and `down`.
+
+    Args:
+        texts: Oldest first.
+    """
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._texts = list(texts)
+        self._at: int | None = None
+        self._draft = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the prompt shows an earlier text in place of the draft."""
+        return self._at is not None
+
+    def add(self, *texts: str) -> None:
+        """Add sent texts, oldest first, without repeats."""
+        self._texts = [old for old in self._texts if old not in texts] + list(dict.fromkeys(texts))
+        self._at = None
+
+    def leave(self) -> None:
+        """Something else stands in the prompt now, and no draft waits."""
+        self._at = None
+        self._draft = ""
+
+    def go_back(self, steps: int, text: str) -> str | None:
+        """Go back `steps` texts, or forward if negative; behind the last text comes the draft.
+
+        Args:
+            steps: How many.
+            text: What stands in the prompt: the draft, if it is none of these.
+
+        Returns:
+            What is to stand there, None if it stays.
+        """
+        count = len(self._texts)
+        present = count if self._at is None else self._at
+        wanted = max(0, min(count, present - steps))
+        if wanted == present:
+            return None
+        if self._at is None:
+            self._draft = text
+        self._at = None if wanted == count else wanted
+        return self._draft if self._at is None else self._texts[wanted]
+
 
 PLACEHOLDER = "Ask anything.  / commands  @ files"
 COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
@@ -33,7 +81,7 @@ NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 
 
 class Prompt(KeysInOrder, TextArea):
-    """The prompt. It posts what is to be sent, and commands; it decides nothing.
+    """The prompt. Posts messages and commands, and decides nothing.
 
     Attributes:
         quick: Texts that one key sends while the prompt is empty.
@@ -59,7 +107,7 @@ class Prompt(KeysInOrder, TextArea):
     """
 
     class Sent(Message):
-        """A message is to be sent, with the files whose marks stand in it."""
+        """A message to send, with attached files."""
 
         def __init__(self, text: str, attached: Sequence[Attached] = ()) -> None:
             super().__init__()
@@ -70,7 +118,7 @@ class Prompt(KeysInOrder, TextArea):
         """Sending was asked for while nothing may be sent; the text stays."""
 
     class Command(Message):
-        """A `/name` was given, with what stood after it."""
+        """A `/name` with its arguments."""
 
         def __init__(self, name: str, arguments: str = "") -> None:
             super().__init__()
@@ -101,16 +149,16 @@ class Prompt(KeysInOrder, TextArea):
     # What the app says.
 
     def invite(self, words: str) -> None:
-        """What stands here while nothing is written: what can be done."""
+        """Set the placeholder text."""
         if self.placeholder != (placeholder := Content(words)):
             self.placeholder = placeholder
 
     def remember(self, *texts: str) -> None:
-        """What was sent, oldest first, for `up` to bring back."""
+        """Add sent texts, oldest first, for `up`."""
         self._history.add(*texts)
 
     def put(self, draft: str) -> None:
-        """A draft in place of what stands here, its end under the caret; pastes in it folded as before."""
+        """Replace the text by a draft, with pastes folded as before."""
         self._history.leave()
         self.offer(())
         self.load_text(self._known(draft))
@@ -154,7 +202,7 @@ class Prompt(KeysInOrder, TextArea):
 
     @override
     def action_cursor_up(self, select: bool = False) -> None:
-        """Up; from the first line to what was sent before."""
+        """Move up; from the first line to an earlier text."""
         if self._completion is not None and self._is_completing:
             self._completion.action_line(-1)
         elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y == 0:
@@ -185,7 +233,7 @@ class Prompt(KeysInOrder, TextArea):
         self.move_cursor((row, len(self.document[row])))
 
     def _known(self, text: str) -> str:
-        """A text of earlier: known pastes and files by their marks; files that are not at hand any more are none."""
+        """Fold known pastes and files of an earlier text into their marks."""
         text = visible(text)
         if "[" in text:
             from tui_host.chat.attachments import unmarked
@@ -196,7 +244,7 @@ class Prompt(KeysInOrder, TextArea):
     # Text.
 
     async def on_paste(self, event: events.Paste) -> None:
-        """Paste is paste: any number of lines, nothing is sent, nothing in it acts."""
+        """Insert a paste as visible text; nothing is sent."""
         event.stop()
         event.prevent_default()
         text = visible(event.text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -208,12 +256,12 @@ class Prompt(KeysInOrder, TextArea):
 
     @override
     def action_paste(self) -> None:
-        """Paste what was copied in the app."""
+        """Paste text copied in the app."""
         self.post_message(events.Paste(self.app.clipboard))  # pyright: ignore[reportUnknownMemberType] - Textual leaves its app open
 
     @override
     def edit(self, edit: Edit) -> EditResult:
-        """Any change; one that would tear a mark takes the whole of it, and nothing is written into one."""
+        """Edit the text; marks are deleted whole, and never edited inside."""
         first, last = edit.top, edit.bottom
         if first == last:
             first = last = next(((first[0], end) for start, end in self._spans(first) if start < first[1] < end), first)
@@ -226,14 +274,14 @@ class Prompt(KeysInOrder, TextArea):
 
     @override
     def undo(self) -> None:
-        """Take back the last change. Textual looks for the caret before it is back: it must not stand on a lost line."""
+        """Undo, after moving the caret off lines that may vanish: Textual looks for the caret too early."""
         if self.history.undo_stack:
             self.move_cursor((0, 0))
             super().undo()
 
     @override
     def redo(self) -> None:
-        """Change again what was taken back; for the caret see `undo`."""
+        """Redo, after moving the caret as in `undo`."""
         if self.history.redo_stack:
             self.move_cursor((0, 0))
             super().redo()
@@ -243,7 +291,7 @@ class Prompt(KeysInOrder, TextArea):
         return sorted([*self._pastes.spans(line), *self._attaching.marks.spans(line)])
 
     def action_clear_all(self) -> None:
-        """Take away all that is written; `ctrl+z` brings it back."""
+        """Delete the whole text; `ctrl+z` restores it."""
         if not self.text:
             return
         self.history.checkpoint()
@@ -252,7 +300,7 @@ class Prompt(KeysInOrder, TextArea):
         self.notify("Cleared. ctrl+z brings it back.", markup=False, timeout=3)
 
     def action_open_paste(self) -> None:
-        """Put the text of a paste in the place of its mark: of the one at the caret, else of the last one before it."""
+        """Replace the mark of a paste at or before the caret by its text."""
         lines = [(row, self.document[row]) for row in range(self.document.line_count)]
         marks = [(row, *span) for row, line in lines for span in self._pastes.spans(line)]
         row, start, end = next(
@@ -262,7 +310,7 @@ class Prompt(KeysInOrder, TextArea):
             return
         text = self._pastes.opened(self.document[row][start:end])
         if text is None:
-            self.notify("This paste is too large to be opened here. It is sent whole.", markup=False)
+            self.notify("This paste is too large to open here. All of it will be sent.", markup=False)
             return
         self.history.checkpoint()
         self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
@@ -273,12 +321,12 @@ class Prompt(KeysInOrder, TextArea):
         self.move_cursor(result.end_location)
 
     def whole_text(self) -> str:
-        """The text with every folded paste in its place."""
+        """Return the text with all pastes unfolded."""
         return self._pastes.whole(self.text)
 
     @property
     def attached(self) -> Sequence[Attached]:
-        """The files that would be sent now."""
+        """The files to send."""
         return self._attaching.marks.found(self.text)
 
     @property
@@ -288,7 +336,7 @@ class Prompt(KeysInOrder, TextArea):
         return self.document[row][:column]
 
     def put_for(self, word: str, text: str) -> None:
-        """Write in the place of a word before the caret; at the caret where it does not stand there any more."""
+        """Replace a word before the caret, or insert at the caret."""
         row, column = self.cursor_location
         start = (row, column - len(word)) if self.before_caret.endswith(word) else (row, column)
         self.history.checkpoint()
@@ -298,7 +346,7 @@ class Prompt(KeysInOrder, TextArea):
         self.focus()
 
     def message(self) -> str:
-        """What would be sent now: without empty lines around it, and without the space that makes a text of a command."""
+        """Return the message to send: trimmed, without the space that escapes a command."""
         text = self.whole_text().rstrip()
         return text.lstrip() if text.lstrip().startswith("/") else BLANK_LINES.sub("", text)
 
@@ -308,7 +356,7 @@ class Prompt(KeysInOrder, TextArea):
             self._complete()
             return
         if self._attaching.reading:
-            self.notify("A file is still being read; enter again sends it.", markup=False, timeout=3)
+            self.notify("A file is still being read. Press enter again to send.", markup=False, timeout=3)
             return
         text = self.message()
         if not text:
@@ -332,7 +380,7 @@ class Prompt(KeysInOrder, TextArea):
     # Commands and files.
 
     def on_text_area_changed(self) -> None:
-        """Offer the commands that begin with what is typed, or the files."""
+        """Suggest commands or files for the typed text."""
         text = self.text
         self._hint(text)
         if self._offered == "drop" and self.before_caret.endswith(self._attaching.dropped[0]):
@@ -347,7 +395,7 @@ class Prompt(KeysInOrder, TextArea):
         return self._completion is not None and self._completion.is_open
 
     def offer(self, pairs: Sequence[tuple[str, str]], what: Offered = "commands") -> None:
-        """Let the person choose from these, in a list above the prompt; from none puts it away."""
+        """Show suggestions above the prompt, or hide an empty list."""
         self._offered = what
         if self._completion is None:
             if not pairs or not isinstance(self.parent, Widget):
@@ -359,12 +407,12 @@ class Prompt(KeysInOrder, TextArea):
         self._completion.offer(pairs, SIGNS[what])
 
     def _hint(self, text: str) -> None:
-        """The keys that are of use for what is written, where there is much of it."""
+        """Show the keys that help with a long text."""
         words = ["ctrl+t opens the paste"] if self._pastes.hold(text) else []
         if words or text.count("\n") > 1:
             words.append("ctrl+u clears")
         if files := len(self.attached):
-            words = [f"{files} file{'s' * (files > 1)} attached", "backspace takes a mark away", *words]
+            words = [f"{files} file{'s' * (files > 1)} attached", "backspace removes a mark", *words]
         self.border_subtitle = "  ".join(words)
 
     def _complete(self) -> None:

@@ -1,1 +1,1 @@
-"""The chat: what was said, drawn where it is seen."""
+"""The chat, drawn where visible."""

@@ -1,4 +1,4 @@
-"""The blocks of code in an answer: one after the other to be copied."""
+"""Code blocks of an answer, for copying."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Code:
 
 
 def next_code(column: Column, current: int | None, before: tuple[int, int]) -> Code | None:
-    """A block of the current item, else of the last answer that has any: the one after `before`, else the first.
+    """Return the code block after `before` in the current item, else the first of the last answer with code.
 
     Args:
         column: The conversation.
@@ -58,7 +58,7 @@ def next_code(column: Column, current: int | None, before: tuple[int, int]) -> C
 
 
 def _blocks(column: Column, number: int) -> list[tuple[str, str]]:
-    """Language and text of each, wherever in the answer they stand."""
+    """Return language and text of an item's code blocks."""
     if number >= len(column) or not isinstance(column.conversation[number], AnswerItem):
         return []
     return [
@@ -69,7 +69,7 @@ def _blocks(column: Column, number: int) -> list[tuple[str, str]]:
 
 
 def with_hint(strip: Strip, width: int) -> Strip:
-    """The line that names the language of code, with the key that copies it, if there is room."""
+    """Add the copy key to the line with a code's language, if it fits."""
     room = width - cell_len(HINT) - 1
     if strip.cell_length < width - 1 or strip.crop(room).text.strip():
         return strip

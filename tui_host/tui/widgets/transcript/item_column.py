@@ -1,4 +1,4 @@
-"""A conversation's items below each other as heights and drawn items: no widget, only the measuring."""
+"""A conversation's items as stacked heights and drawn items, without a widget."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from textual.strip import Strip
 from tui_host.chat.conversation import CallItem, Conversation, without_secrets
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.heights import Heights
-from tui_host.tui.widgets.transcript.item_lines import Look, Shown, estimated_height, is_empty, source_of
-from tui_host.tui.widgets.transcript.item_parts import Flow
+from tui_host.tui.widgets.transcript.item_lines import Flow, Look, Shown, estimated_height, is_empty, source_of
 
 KEPT = 400
 """Drawn items that are kept; the others are drawn again when they are seen."""
@@ -24,7 +23,7 @@ WORDLESS = '"text":"","thinking":""'
 
 
 def stored_height(text: str, width: int) -> int:
-    """About how many lines an item takes, with its gap, told from the text by which it is kept, which nobody has read yet."""
+    """Estimate an item's lines, gap included, from its stored text."""
     around = TALK.get(text[9:10])
     if around is None:
         return 2
@@ -35,7 +34,7 @@ def stored_height(text: str, width: int) -> int:
 
 
 class Column:
-    """The items of one conversation.
+    """The items of a conversation.
 
     Attributes:
         conversation: Whose.
@@ -57,7 +56,7 @@ class Column:
         return len(self.heights)
 
     def fit(self, look: Look) -> None:
-        """Draw so from now on; estimates are made anew for another width."""
+        """Set the look; a new width makes new estimates."""
         old, self.look = self.look, look
         if old is None or old.width != look.width:
             self.heights.replace(self._estimates(len(self.conversation), max(1, look.width - 1)))
@@ -70,25 +69,25 @@ class Column:
         return self.conversation.revision != self._seen
 
     def take_in(self) -> list[int]:
-        """Note what is new; the numbers of the items that changed or came."""
+        """Take in changes; return the numbers of changed and new items."""
         changed = self.conversation.changed_since(self._seen)
         self._seen = self.conversation.revision
-        known = len(self.heights)
-        for number in range(known, len(self.conversation)):
+        count = len(self.heights)
+        for number in range(count, len(self.conversation)):
             self.heights.append(self._estimate(number))
         for number in changed:
-            if number < known and number not in self._shown:
+            if number < count and number not in self._shown:
                 self.heights.put(number, self._estimate(number))
         return changed
 
     # What is where.
 
     def at(self, line: int) -> tuple[int, int]:
-        """The item at a line, and the line in it."""
+        """Return the item at a line, and the line inside the item."""
         return self.heights.find(line)
 
     def line(self, line: int) -> Strip:
-        """A line, empty where its item was not drawn yet."""
+        """Return a line, empty before its item is drawn."""
         number, inside = self.heights.find(line)
         shown = self._shown.get(number)
         return Strip([]) if shown is None else shown.line(inside)
@@ -109,7 +108,7 @@ class Column:
         return isinstance(part, Flow) and part.document.line(inside).is_label
 
     def source_of(self, number: int) -> str:
-        """An item as text, with its secrets masked as they are on the screen."""
+        """Return an item as text, with secrets masked."""
         item = self.conversation[number]
         return source_of(item if self.look is None else without_secrets(item, self.look.mask))
 
@@ -121,7 +120,7 @@ class Column:
         return all(self._shown[number].done for number in numbers if number in self._shown)
 
     def gap(self, number: int) -> int:
-        """Calls that follow each other stand together; a line is free before all else."""
+        """Return the empty lines before an item: none between calls."""
         items = self.conversation
         before = number - 1
         while before >= 0 and is_empty(items[before]):
@@ -131,7 +130,7 @@ class Column:
         return 0 if isinstance(items[number], CallItem) and isinstance(items[before], CallItem) else 1
 
     def _estimates(self, count: int, width: int) -> Iterator[int]:
-        """About how many lines the items take, with their gaps: of those long ago by the length of what is stored alone."""
+        """Yield estimated heights, for old items from the stored length only."""
         for number in range(count):
             text = self.conversation.unread(number) if number < count - RECENT else None
             yield self._estimate(number) if text is None else stored_height(text, width)
@@ -144,7 +143,7 @@ class Column:
     # Drawing.
 
     def _ensure(self, number: int, look: Look) -> Shown:
-        """The item as it is now, in the present look."""
+        """Return the item drawn in the present look."""
         item = self.conversation[number]
         is_open, gap = number in self.opened, self.gap(number)
         shown = self._shown.pop(number, None)
@@ -158,7 +157,7 @@ class Column:
         return shown
 
     def measure(self, number: int, inside: int, above: int, below: int, budget: Budget) -> tuple[int, bool]:
-        """Draw an item around one of its lines, and note its height; where that line is now, and whether all is done."""
+        """Draw an item around a line, and correct its height; return the line's new place, and whether all is drawn."""
         if self.look is None:
             return inside, True
         shown = self._ensure(number, self.look)
@@ -171,7 +170,7 @@ class Column:
         return inside, shown.done
 
     def upward(self, number: int, wanted: int, budget: Budget) -> bool:
-        """Measure items from one upward until so many lines are right; whether there was time for it."""
+        """Measure items upward until `wanted` lines are exact; whether time sufficed."""
         while number >= 0 and wanted > 0:
             if budget.spent:
                 return False
@@ -181,7 +180,7 @@ class Column:
         return not budget.spent  # else a part of the last one may have been left out
 
     def downward(self, number: int, wanted: int, budget: Budget) -> bool:
-        """The same from one downward."""
+        """Measure items downward until `wanted` lines are exact; whether time sufficed."""
         while number < len(self.heights) and wanted > 0:
             if budget.spent:
                 return False
@@ -191,12 +190,12 @@ class Column:
         return not budget.spent
 
     def update(self, numbers: Sequence[int], budget: Budget) -> list[int]:
-        """Take in what changed of items that are drawn; those that need more time."""
+        """Update changed drawn items; return the items that need more time."""
         return [
             number for number in numbers if number in self._shown and not self.measure(number, NEVER, 0, 1, budget)[1]
         ]
 
     def take_dirty(self) -> int:
-        """The first line that looks different since this was last asked."""
+        """Return the first line changed since the last call."""
         dirty, self._dirty = self._dirty, NEVER
         return dirty

@@ -1,4 +1,4 @@
-"""An item of the conversation as lines: which parts it has, and what of it changed."""
+"""Items of the conversation as lines."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -15,9 +16,9 @@ from textual.strip import Strip
 from tui_host.chat.call_arguments import pretty
 from tui_host.chat.conversation import AnswerItem, CallItem, Item, NoteItem, SummaryItem, UserItem, without_secrets
 from tui_host.tui.markdown.document import Budget, Document
+from tui_host.tui.markdown.line_page import Page
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.source_pieces import estimate
-from tui_host.tui.widgets.transcript.item_parts import Fixed, Flow, Part
 from tui_host.tui.widgets.transcript.transcript_words import (
     call_rows,
     call_text,
@@ -28,6 +29,90 @@ from tui_host.tui.widgets.transcript.transcript_words import (
     summary_rows,
     thinking_rows,
 )
+
+
+class Fixed:
+    """Finished lines."""
+
+    done = True
+
+    def __init__(self, lines: Sequence[Sequence[Segment]], rank: int = 0) -> None:
+        self.rank = rank
+        self._lines = [Strip(line) for line in lines]
+        self._fresh = True
+
+    @property
+    def height(self) -> int:
+        """How many."""
+        return len(self._lines)
+
+    def line(self, number: int) -> Strip:
+        """One of them."""
+        return self._lines[number]
+
+    def advance(self, budget: Budget) -> None:
+        """Nothing is left to do."""
+
+    def settle(self, line: int, above: int, below: int, budget: Budget) -> int:  # noqa: ARG002 - as in Flow
+        """They stay where they are."""
+        return line
+
+    def take_dirty(self) -> int:
+        """All of them the first time."""
+        fresh, self._fresh = self._fresh, False
+        return 0 if fresh else self.height
+
+    def same_as(self, other: Fixed) -> bool:
+        """Whether another one has the same lines."""
+        return self._lines == other._lines
+
+
+class Flow:
+    """A document behind a left rule or indentation."""
+
+    def __init__(
+        self, document: Document, edge: Segment, width: int, inks: Inks, *, rank: int = 0, style: Style | None = None
+    ) -> None:
+        self.document = document
+        self.rank = rank
+        self._edge = edge
+        self._style = style
+        document.fit(max(1, width - self.indent), inks)
+
+    @property
+    def indent(self) -> int:
+        """Cells before the document's own."""
+        return cell_len(self._edge.text)
+
+    @property
+    def height(self) -> int:
+        """How many lines, as far as is known."""
+        return self.document.height
+
+    @property
+    def done(self) -> bool:
+        """Whether it is cut to its end."""
+        return self.document.done
+
+    def line(self, number: int) -> Strip:
+        """One line behind its edge."""
+        strip = self.document.line(number).strip
+        if self._style is not None:
+            strip = strip.apply_style(self._style)
+        return Strip([self._edge, *strip], strip.cell_length + self.indent)
+
+    def advance(self, budget: Budget) -> None:
+        """Cut on."""
+        self.document.advance(budget)
+
+    def settle(self, line: int, above: int, below: int, budget: Budget) -> int:
+        """Draw what is near."""
+        return self.document.settle(line, above, below, budget)
+
+    def take_dirty(self) -> int:
+        """The document's."""
+        return self.document.take_dirty()
+
 
 LONGEST_PRETTY = 200_000
 """Characters of JSON above which it is shown as it came."""
@@ -50,8 +135,12 @@ class Look:
     mask: Callable[[str], str] = str
 
 
+Part: TypeAlias = Fixed | Flow
+"""Some lines of an item. Parts of one item are ordered by `rank`."""
+
+
 class Rank(IntEnum):
-    """The parts of an answer, whichever of them are shown."""
+    """The parts of an answer, in order."""
 
     LINE = 0
     THINKING = 1
@@ -62,7 +151,7 @@ class Rank(IntEnum):
 
 
 class Shown:
-    """One item, drawn.
+    """A drawn item.
 
     Attributes:
         item: What is drawn.
@@ -78,7 +167,7 @@ class Shown:
         self.take(item, look, is_open=is_open, gap=gap)
 
     def take(self, item: Item, look: Look, *, is_open: bool, gap: int) -> None:
-        """Be this item, so."""
+        """Draw another state of the item."""
         self.item, self.look, self.is_open, self.gap = item, look, is_open, gap
         parts = _Builder(look, self._document).parts(without_secrets(item, look.mask), is_open=is_open)
         for number, (old, new) in enumerate(zip(self._parts, parts, strict=False)):
@@ -96,22 +185,22 @@ class Shown:
 
     @property
     def height(self) -> int:
-        """Lines, the gap before it included."""
+        """The number of lines, gap included."""
         own = sum(part.height for part in self._parts)
         return own + self.gap if own else 0
 
     @property
     def done(self) -> bool:
-        """Whether it needs no more time."""
+        """Whether the item is drawn completely."""
         return all(part.done for part in self._parts)
 
     @property
     def parts(self) -> Sequence[Part]:
-        """What it is made of, from top to bottom."""
+        """The parts, from top to bottom."""
         return self._parts
 
     def part_at(self, number: int) -> tuple[Part | None, int]:
-        """The part at one of its lines, and the line in that; no part in the gap before it."""
+        """Return the part at a line, and the line inside the part; None in the gap."""
         number -= self.gap
         if number >= 0:
             for part in self._parts:
@@ -121,19 +210,19 @@ class Shown:
         return None, 0
 
     def line(self, number: int) -> Strip:
-        """One of its lines."""
+        """Return a line."""
         part, inside = self.part_at(number)
         return Strip([]) if part is None else part.line(inside)
 
     def advance(self, budget: Budget) -> None:
-        """Work on, as long as there is time."""
+        """Continue drawing within the budget."""
         for part in self._parts:
             part.advance(budget)
             if budget.spent:
                 return
 
     def settle(self, line: int, above: int, below: int, budget: Budget) -> int:
-        """Make the lines around one of its lines; where that one is now."""
+        """Draw the parts around a line; return the line's new place."""
         inside = line - self.gap
         index = 0
         for index, part in enumerate(self._parts):
@@ -157,31 +246,31 @@ class Shown:
         )
 
     def take_dirty(self) -> int:
-        """The first line that looks different since this was last asked; the height if none."""
+        """Return the first line changed since the last call; the height if none changed."""
         before, self._painted = self._painted, [(part, part.height) for part in self._parts]
         dirty = start = self.gap
-        found = False
+        has_changed = False
         for number, (part, height) in enumerate(self._painted):
             old, old_height = before[number] if number < len(before) else (None, 0)
             own = part.take_dirty()
             if isinstance(part, Flow) and isinstance(old, Flow) and part.document is old.document:
                 old = part
-            if not found and (old is not part or own < height or height != old_height):
-                found = True
+            if not has_changed and (old is not part or own < height or height != old_height):
+                has_changed = True
                 dirty = start + (min(own, old_height) if old is part else 0)
             start += height
-        return dirty if found else start
+        return dirty if has_changed else start
 
 
 class _Builder:
-    """Parts of items for one look."""
+    """Builds the parts of items for a look."""
 
     def __init__(self, look: Look, document: Callable[..., Document]) -> None:
         self._look = look
         self._document = document
 
     def parts(self, item: Item, *, is_open: bool) -> list[Part]:
-        """What an item is made of."""
+        """Return the parts of an item."""
         look = self._look
         match item:
             case UserItem():
@@ -201,14 +290,7 @@ class _Builder:
                 assert_never(item)
 
     def _flow(
-        self,
-        name: str,
-        source: str,
-        edge: Segment,
-        *,
-        final: bool = True,
-        plain: bool = False,
-        rank: int = 0,
+        self, name: str, source: str, edge: Segment, *, final: bool = True, plain: bool = False, rank: int = 0
     ) -> Flow:
         document = self._document(name, source, final=final, plain=plain)
         inks = self._look.inks
@@ -259,7 +341,7 @@ class _Builder:
 
 
 def indented(text: str) -> str:
-    """JSON written to be read; anything else as it is."""
+    """Indent JSON; return other text unchanged."""
     if len(text) > LONGEST_PRETTY or text[:1] not in {"{", "["}:
         return text
     try:
@@ -269,7 +351,7 @@ def indented(text: str) -> str:
 
 
 def source_of(item: Item) -> str:
-    """An item as text: the Markdown of an answer, what a person wrote, a call with its result."""
+    """Return an item as text: Markdown, a message, or a call with its result."""
     match item:
         case UserItem() | AnswerItem():
             return item.text
@@ -284,19 +366,19 @@ def source_of(item: Item) -> str:
 
 
 def opens(item: Item) -> bool:
-    """Whether there is something to open."""
+    """Whether an item can be opened."""
     return isinstance(item, CallItem) or (isinstance(item, AnswerItem) and bool(item.thinking))
 
 
 def is_empty(item: Item) -> bool:
-    """Whether nothing is drawn for it."""
+    """Whether an item has no lines."""
     if isinstance(item, NoteItem):
         return item.kind == "note" and not item.what
     return isinstance(item, AnswerItem) and not item.text and not item.thinking and item.state in {"streaming", "done"}
 
 
 def estimated_height(item: Item, width: int) -> int:
-    """About how many lines an item takes, without its gap."""
+    """Estimate an item's lines without its gap."""
     match item:
         case UserItem():
             return estimate(item.text, width)
@@ -312,3 +394,35 @@ def estimated_height(item: Item, width: int) -> int:
             return 1
         case _:
             assert_never(item)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Empty:
+    """The content of a chat without messages.
+
+    Attributes:
+        questions: Key and text of each question to try.
+        lines: What else is worth knowing, such as the models that were found.
+    """
+
+    questions: tuple[tuple[str, str], ...] = ()
+    lines: tuple[str, ...] = ()
+
+    def rows(self, look: Look) -> list[tuple[Strip, str]]:
+        """Return the lines, each with the question to send on a click, if any."""
+        rows = [(Strip([]), "")]
+        plain = Style.null()
+        width = max(1, look.width - 1)
+        for key, text in self.questions:
+            page = Page(width, look.inks)
+            mark = Segment(f" {key}  ", look.inks["accent"])
+            with page.inside(mark, Segment(" " * len(mark.text), plain)):
+                page.text([Segment(text, plain)])
+            rows += [(line.strip, text) for line in page.lines]
+        if self.questions:
+            rows.append((Strip([]), ""))
+        page = Page(width, look.inks)
+        with page.inside(Segment(" ", plain), Segment(" ", plain)):
+            for words in self.lines:
+                page.text([Segment(words, look.inks["dim"])])
+        return [*rows, *((line.strip, "") for line in page.lines)]

@@ -1,14 +1,13 @@
-"""What is selected in a conversation: item, part of it, character of its source."""
+"""Selections in a conversation: item, part, character of the source."""
 
 from __future__ import annotations
 
 from tui_host.chat.conversation import AnswerItem, UserItem
 from tui_host.tui.markdown import markdown_selection as selecting
 from tui_host.tui.markdown.document import Budget
-from tui_host.tui.widgets.lines.selection_protocol import Spot, Stretch
+from tui_host.tui.widgets.lines.line_selection import Spot, Stretch
 from tui_host.tui.widgets.transcript.item_column import Column
-from tui_host.tui.widgets.transcript.item_lines import Shown
-from tui_host.tui.widgets.transcript.item_parts import Flow, Part
+from tui_host.tui.widgets.transcript.item_lines import Flow, Part, Shown
 
 END = 1 << 60
 """Beyond every part and character of an item."""
@@ -35,14 +34,14 @@ class TranscriptSelection:
         return column.shown(number)
 
     def _part_at(self, line: int) -> tuple[int, Part | None, int]:
-        """The item at a line, its part there, and the line in it."""
+        """Return the item at a line, its part there, and the line inside the part."""
         number, inside = self._column.at(line)
         shown = self._column.shown(number)
         part, inside = (None, 0) if shown is None else shown.part_at(inside)
         return number, part, inside
 
     def stretch_at(self, line: int, cell: int) -> Stretch:
-        """A character, or what is selected whole."""
+        """Return a character, or a whole item without text."""
         number, part, inside = self._part_at(line)
         if part is None:
             return (number, -1, 0), (number, -1, 0)
@@ -80,7 +79,7 @@ class TranscriptSelection:
         return self._column.heights.start(number) + line, cell
 
     def word_at(self, line: int, cell: int) -> Stretch | None:
-        """A word of a text; what opens at a click has none."""
+        """Return a word; none in items that open at a click."""
         return self._around(line, cell, whole=False)
 
     def text_at(self, line: int, cell: int) -> Stretch | None:
@@ -92,8 +91,8 @@ class TranscriptSelection:
         if not isinstance(part, Flow):
             return None
         find = selecting.text_at if whole else selecting.word_at
-        found = find(part.document, inside, cell - part.indent)
-        return None if found is None else ((number, part.rank, found[0]), (number, part.rank, found[1]))
+        span = find(part.document, inside, cell - part.indent)
+        return None if span is None else ((number, part.rank, span[0]), (number, part.rank, span[1]))
 
     # What.
 
@@ -108,7 +107,7 @@ class TranscriptSelection:
         return "selection", "\n\n".join(texts)
 
     def _some(self, number: int, selected: Stretch) -> str:
-        """What is selected of the first or the last item."""
+        """Return the selected part of the first or the last item."""
         item = self._column.conversation[number]
         shown = self._drawn(number)
         if shown is None:
@@ -126,7 +125,7 @@ class TranscriptSelection:
 
 
 def _clipped(selected: Stretch, number: int, rank: int) -> tuple[int, int]:
-    """The characters of one part that are selected; from END on if it comes before, to 0 if it comes after."""
+    """Return the selected characters of a part; from END before the selection, to 0 behind."""
     (first_item, first_rank, first), (last_item, last_rank, last) = selected
     here = (number, rank)
     begin = first if here == (first_item, first_rank) else END if here < (first_item, first_rank) else 0

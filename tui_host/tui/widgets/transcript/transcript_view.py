@@ -1,8 +1,9 @@
-"""The conversation on screen: a view over a `Conversation`, drawn where it is looked at, still where it is read."""
+"""The chat: a view of a `Conversation`, drawn where visible, steady while read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -18,18 +19,17 @@ from tui_host.chat.conversation import CallItem, Conversation
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown import markdown_styles as inks
 from tui_host.tui.markdown.document import Budget
+from tui_host.tui.markdown.markdown_styles import inks_of
 from tui_host.tui.widgets.lines.line_selection import SelectingView
-from tui_host.tui.widgets.lines.line_styles import inks_of
 from tui_host.tui.widgets.transcript.answer_code import next_code, with_hint
-from tui_host.tui.widgets.transcript.empty_chat import Empty
 from tui_host.tui.widgets.transcript.item_column import Column
-from tui_host.tui.widgets.transcript.item_lines import Look, opens
+from tui_host.tui.widgets.transcript.item_lines import Empty, Look, opens
 from tui_host.tui.widgets.transcript.transcript_selection import TranscriptSelection
 from tui_host.tui.widgets.transcript.transcript_words import numbered
 
 
 class Transcript(SelectingView):
-    """A conversation's items below each other. `sync` takes in what is new; call it at screen rate."""
+    """The items of a conversation. `sync`, called at screen rate, shows news."""
 
     FOLLOWS = True
     COMPONENT_CLASSES: ClassVar[set[str]] = inks.COMPONENTS
@@ -42,20 +42,18 @@ class Transcript(SelectingView):
     current: var[int | None] = var(None, init=False)
     """Number of the current item."""
 
+    @dataclass
     class Picked(Message):
         """A question of the empty chat was chosen."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass
     class CopyAsked(Message):
         """A part of an item is to be copied."""
 
-        def __init__(self, what: str, text: str) -> None:
-            super().__init__()
-            self.what = what
-            self.text = text
+        what: str
+        text: str
 
     def __init__(
         self,
@@ -81,7 +79,7 @@ class Transcript(SelectingView):
     # What the app calls.
 
     def show(self, conversation: Conversation) -> None:
-        """Show another conversation, from its end."""
+        """Show another conversation from the end."""
         self.selection = None
         self._column = Column(conversation)
         self._anchor = (0, 0)
@@ -90,31 +88,31 @@ class Transcript(SelectingView):
         self.make_anew()
 
     def set_empty(self, empty: Empty) -> None:
-        """Say what stands in a chat without messages."""
+        """Set the content of an empty chat."""
         self._empty = empty
         if not len(self._column):
             self.make_anew()
 
     def sync(self) -> None:
-        """Take in what is new in the conversation; nothing is done if nothing is."""
+        """Show changes of the conversation."""
         column = self._column
         if self.view_width <= 0 or column.look is None:
             return  # not laid out yet: `width_changed` measures everything
         if column.is_behind:
-            known = len(column)
+            count = len(column)
             changed = column.take_in()
-            if not known:
+            if not count:
                 self.refresh()
             self._work(changed)
         elif not self._working and not column.are_done(self.top, self.top + self.view_height - 1):
             self._work()  # Markdown can be read now
 
     def current_source(self) -> tuple[str, str]:
-        """What is selected, else the current item, else the last one that says something, in a word and as text."""
+        """Return the selection, the current item, or the last item with text; with a word for it."""
         return self.selected_source() or ("message", self._item_source())
 
     def _item_source(self) -> str:
-        """An item as text: the Markdown of an answer, a call with its result."""
+        """Return an item as text."""
         column = self._column
         if self.current is not None and self.current < len(column.conversation):
             return column.source_of(self.current)
@@ -126,8 +124,8 @@ class Transcript(SelectingView):
     def _present_look(self) -> Look:
         look = self._column.look
         if look is None or look.width != self.view_width:
-            known = None if look is None else look.inks
-            look = Look(self.view_width, inks_of(self, self._glyphs, known), self._again_key, self._mask)
+            inks_before = None if look is None else look.inks
+            look = Look(self.view_width, inks_of(self, self._glyphs, inks_before), self._again_key, self._mask)
         return look
 
     def _work(self, changed: Sequence[int] = ()) -> None:
@@ -160,7 +158,7 @@ class Transcript(SelectingView):
             self.call_later(self._work, pending)
 
     def _place(self) -> None:
-        """Put the view where it was, now that heights are others."""
+        """Keep the view's place after heights changed."""
         heights = self._column.heights
         self._placing = True
         if self.virtual_size.height != heights.total:
@@ -228,7 +226,7 @@ class Transcript(SelectingView):
 
     @override
     def width_changed(self) -> None:
-        """Estimate all anew; what is seen is drawn anew."""
+        """Estimate all heights, and draw the visible items."""
         if self.view_width > 0:
             look = self._present_look()
             self._column.fit(look)
@@ -268,7 +266,7 @@ class Transcript(SelectingView):
     # Moving, opening.
 
     def watch_current(self, old: int | None, new: int | None) -> None:
-        """Repaint the item that was current, and the one that is."""
+        """Repaint the old and the new current item."""
         heights = self._column.heights
         for number in (old, new):
             if number is not None and number < len(heights):
@@ -276,7 +274,7 @@ class Transcript(SelectingView):
 
     @override
     def action_line(self, step: int) -> None:
-        """To the next item, or by a line while the current one goes on beyond the screen."""
+        """Go to the next item, or scroll inside a long current item."""
         heights = self._column.heights
         if not len(heights):
             return
@@ -292,7 +290,7 @@ class Transcript(SelectingView):
             self._make_current(self.current + step, step)
 
     def _make_current(self, number: int, step: int) -> None:
-        """Make an item current, or the next one in this direction that has lines, and show it."""
+        """Make the item, or the next visible item, current, and show it."""
         heights = self._column.heights
         while 0 <= number < len(heights) and not heights[number]:
             number += step
@@ -314,17 +312,17 @@ class Transcript(SelectingView):
 
     @override
     def action_last(self) -> None:
-        """To the end, and follow it; no item is current then."""
+        """Go to the end and follow; no item is current then."""
         self.current = None
         super().action_last()
 
     def action_open_item(self) -> None:
-        """Open the current item, or close it."""
+        """Open or close the current item."""
         if self.current is not None:
             self.toggle(self.current)
 
     def toggle(self, number: int) -> None:
-        """Open an item's details, or close them; its first line stays on the screen."""
+        """Open or close an item's details; its first line stays visible."""
         column = self._column
         if number >= len(column) or not opens(column.conversation[number]):
             return
@@ -337,7 +335,7 @@ class Transcript(SelectingView):
 
     @override
     def on_click(self, event: events.Click) -> None:
-        """Make the clicked item current; on a call, or on the line of the thinking, open or close it too."""
+        """Make the clicked item current, and open or close a call or thinking."""
         event.stop()
         if self.is_dragged:
             return
@@ -357,19 +355,19 @@ class Transcript(SelectingView):
             self.toggle(number)
 
     def action_copy_code(self) -> None:
-        """Copy a block of code of the current answer, else of the last one that has any; once more, the next block."""
-        found = next_code(self._column, self.current, self._copied_code)
-        if found is not None:
-            self._copied_code = found.item, found.place
-            self.post_message(self.CopyAsked(found.what, found.text))
+        """Copy the next code block of the current answer, else of the last answer with code."""
+        code = next_code(self._column, self.current, self._copied_code)
+        if code is not None:
+            self._copied_code = code.item, code.place
+            self.post_message(self.CopyAsked(code.what, code.text))
 
     @property
     def quick(self) -> Mapping[str, str]:
-        """What one key sends: a question to try where there is nothing yet, else an answer that the model proposes."""
+        """Texts sent by one key: questions of an empty chat, or answers proposed by the model."""
         return numbered(self._column.conversation.proposed()) if len(self._column) else dict(self._empty.questions)
 
     def on_key(self, event: events.Key) -> None:
-        """The keys of what may be sent at once."""
+        """Send the text of a key."""
         text = self.quick.get(event.key)
         if text is not None:
             event.stop()

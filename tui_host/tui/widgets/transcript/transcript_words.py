@@ -1,4 +1,4 @@
-"""The lines of the transcript that are ours: calls, cards, notes, figures. Foreign text in them is cut and made visible."""
+"""The chat's own lines: calls, cards, notes, figures. Foreign text is cut and made visible."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAIN = Style.null()
 
 
 def mark_of(item: CallItem, inks: Inks) -> tuple[str, Style, str]:
-    """A call's glyph, its ink, and its state in a word (none for a call that went well: its result stands there)."""
+    """Return a call's glyph, style and state; no state word for a successful call."""
     full, empty, half = inks.glyphs.state
     match item.state:
         case "asked":
@@ -39,7 +39,7 @@ def mark_of(item: CallItem, inks: Inks) -> tuple[str, Style, str]:
 
 
 def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) -> list[Row]:
-    """A call in two lines: what was asked and what came back; who decided, and how long it took. Where it is open, that whole."""
+    """Return a call in two lines: arguments and result, then decision and duration; whole if open."""
     glyph, ink, word = mark_of(item, inks)
     more = inks.glyphs.more
     room = max(4, width - 3)
@@ -69,7 +69,7 @@ def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) 
 
 
 def _whole_rows(words: str, width: int, inks: Inks) -> list[Row]:
-    """What stands below a call, wrapped."""
+    """Wrap the words below a call."""
     page, edge = Page(max(1, width), inks), Segment("   ", PLAIN)
     with page.inside(edge, edge):
         page.text([Segment(words, inks["dim"])])
@@ -85,7 +85,7 @@ def call_text(item: CallItem) -> str:
 
 
 def thinking_rows(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) -> list[Row]:
-    """The one line that stands for the thinking."""
+    """Return the line that stands for the thinking."""
     dot = inks.glyphs.dot
     count = len(item.thinking)
     still = item.state == "streaming" and not item.text
@@ -95,14 +95,11 @@ def thinking_rows(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) ->
 
 MOST_OPTIONS = 9
 """Answers that a digit can give."""
-ENDS = {
-    "cut": "cut off here",
-    "failed": "failed here",
-}
+ENDS = {"cut": "cut off here", "failed": "failed here"}
 
 
 def end_rows(item: AnswerItem, width: int, inks: Inks) -> list[Row]:
-    """How an answer ended, if it did not end well; that a person stopped it is told by a note of its own."""
+    """Say how an answer ended, unless well or by a person."""
     words = ENDS.get(item.state)
     if words is None:
         return []
@@ -110,12 +107,12 @@ def end_rows(item: AnswerItem, width: int, inks: Inks) -> list[Row]:
 
 
 def numbered(options: Sequence[str]) -> dict[str, str]:
-    """The answers that a model proposes, each by the digit that gives it."""
+    """Return proposed answers by digit."""
     return {str(number): text for number, text in enumerate(options[:MOST_OPTIONS], 1)}
 
 
 def option_rows(options: Sequence[str], width: int, inks: Inks) -> list[Row]:
-    """The answers that a model proposes, each with the key that gives it while the prompt is empty."""
+    """Return proposed answers as lines with their digits."""
     rows: list[Row] = [[]]
     for number, text in numbered(options).items():
         page = Page(max(1, width - 1), inks)
@@ -136,12 +133,12 @@ def card_rows(item: NoteItem, width: int, inks: Inks, again_key: str) -> list[Ro
     cut = len(item.what) - LONGEST_CARD
     page.text([Segment(item.what[:LONGEST_CARD], PLAIN)])
     if cut > 0:
-        page.text([Segment(f"{inks.glyphs.more} {cut:,} more characters; the inspector has all", inks["dim"])])
+        page.text([Segment(f"{inks.glyphs.more} {cut:,} more characters; see the inspector", inks["dim"])])
     for words in (item.where, item.remedy):
         if words:
             page.text([Segment(words[:LONGEST_CARD], inks["dim"])])
     if item.again:
-        page.text([Segment(f"{again_key} tries again", STRONG)])
+        page.text([Segment(f"press {again_key} to try again", STRONG)])
     title = f"{across} error "
     rows: list[Row] = [[Segment(f" {top_left}{title}{across * max(0, inner + 2 - len(title))}{top_right}", ink)]]
     for line in page.lines:
@@ -162,7 +159,7 @@ def note_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
 
 
 def summary_rows(item: SummaryItem, width: int, inks: Inks) -> list[Row]:
-    """A turn's figures: «612 in · 85 out · 2 calls · 3.6 s · 64 cached». What matters most stands first; what has no room is left out."""
+    """Return a turn's figures: «612 in · 85 out · 2 calls · 3.6 s · 64 cached», the most important first."""
     calls = f"{item.calls} call{'s' if item.calls != 1 else ''}" if item.calls else ""
     counted = [_tokens(item.tokens_in, "in"), _tokens(item.tokens_out, "out"), calls, duration(item.seconds)]
     part_of_them = [_tokens(item.tokens_cached or None, "cached"), _tokens(item.tokens_thinking or None, "thinking")]

@@ -1,0 +1,167 @@
+"""Files of others opened: the CPU until all rows stand and until the links stand, against `json.loads` over the same file, and the first row."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from tests.bench.measure import Table, at_most
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.store import Store
+from tui_host.errors import JSON
+from tui_host.infer.story import Story
+from tui_host.opening import importing
+from tui_host.opening.session_intake import SessionIntake
+
+MEBIBYTE = 1 << 20
+TOOLS: JSON = [
+    {
+        "type": "function",
+        "function": {"name": name, "description": "Do the thing. " * 10, "parameters": {"type": "object"}},
+    }
+    for name in ("multiply", "add", "sub", "div")
+]
+MODEL, SERVER = "https://api.deepseek.com/v1/chat/completions", "https://mcp.example.com/mcp"
+
+
+def talks() -> Iterator[tuple[list[JSON], str, int]]:
+    """The messages of each request, the stream that answers it, and the number of the call that this asks for; 0 for none."""
+    messages: list[JSON] = []
+    for number in range(1, 1 << 30):
+        if number % 12 == 1:
+            messages = [{"role": "system", "content": "You are a helpful assistant. " * 40}]
+        messages.append({"role": "user", "content": f"what's {number} x 5? use the tools {'please ' * 20}"})
+        function: dict[str, JSON] = {"name": "multiply", "arguments": json.dumps({"a": number, "b": 5})}
+        call: JSON = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
+        words = "Let me compute that for you with the tool " * 4
+        yield list(messages), stream(words, call, number), number
+        result = f"{number * 5} {'detail ' * 50}"
+        messages.append({"role": "assistant", "content": words, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"call_{number}", "content": result})
+        yield list(messages), stream("The answer is quite clear now " * 6, None, -number), 0
+
+
+def stream(words: str, call: JSON, number: int) -> str:
+    deltas: list[JSON] = [{"content": f"{word} "} for word in words.split()]
+    deltas += [] if call is None else [{"tool_calls": [call]}]
+    choices: list[JSON] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "stop" if call is None else "tool_calls"})
+    chunks = (
+        {"id": f"c{number}", "object": "chat.completion.chunk", "model": "m", "choices": [each]} for each in choices
+    )
+    return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+
+def frames(number: int) -> tuple[JSON, JSON]:
+    params: JSON = {"name": "multiply", "arguments": {"a": number, "b": 5}}
+    content: JSON = [{"type": "text", "text": f"{number * 5} {'detail ' * 50}"}]
+    return (
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params},
+        {"jsonrpc": "2.0", "id": number, "result": {"content": content}},
+    )
+
+
+def write_log(path: Path, size: int) -> None:
+    at = datetime(2026, 11, 22, 10, tzinfo=UTC)
+    with path.open("w") as file:
+        for messages, answer, number in talks():
+            lines = [f"POST {MODEL}\n{json.dumps({'model': 'm', 'messages': messages, 'tools': TOOLS})}\n{answer}"]
+            if number:
+                asked, told = frames(number)
+                lines += [f"client -> server: {json.dumps(asked)}\n", f"server -> client: {json.dumps(told)}\n"]
+            for line in lines:
+                at += timedelta(milliseconds=40)
+                file.write(f"{at.isoformat(timespec='milliseconds')} {line}")
+            if file.tell() > size:
+                return
+
+
+def write_har(path: Path, size: int) -> None:
+    at = datetime(2026, 11, 22, 10, tzinfo=UTC)
+    with path.open("w") as file:
+        file.write('{"log":{"version":"1.2","creator":{"name":"Firefox"},"entries":[')
+        comma = ""
+        for messages, answer, number in talks():
+            entries: list[tuple[str, JSON, str, str]] = [
+                (MODEL, {"model": "m", "messages": messages, "tools": TOOLS}, answer, "text/event-stream")
+            ]
+            if number:
+                asked, told = frames(number)
+                entries.append((SERVER, asked, json.dumps(told), "application/json"))
+            for url, sent, came, kind in entries:
+                at += timedelta(milliseconds=500)
+                file.write(comma + json.dumps(entry(at, url, sent, came, kind)))
+                comma = ","
+            if file.tell() > size:
+                break
+        file.write("]}}")
+
+
+def entry(at: datetime, url: str, sent: JSON, came: str, kind: str) -> JSON:
+    credential: JSON = {"name": "Authorization", "value": "Bearer sk-12345678901234567890"}
+    return {
+        "startedDateTime": at.isoformat(timespec="milliseconds"),
+        "time": 400,
+        "request": {"method": "POST", "url": url, "headers": [credential], "postData": {"text": json.dumps(sent)}},
+        "response": {
+            "status": 200,
+            "headers": [{"name": "Content-Type", "value": kind}],
+            "content": {"mimeType": kind, "text": came, "size": len(came)},
+        },
+        "timings": {"send": 1, "wait": 100, "receive": 299},
+    }
+
+
+def parsed(path: Path) -> float:
+    """The CPU of `json.loads` over the lines of a log, or over an archive."""
+    data = path.read_bytes()
+    began = time.process_time()
+    if path.suffix == ".har":
+        json.loads(data)
+    else:
+        for line in data.split(b"\n"):
+            if (at := line.find(b"{")) >= 0:
+                json.loads(line[at:])
+    return time.process_time() - began
+
+
+class Opened:
+    """One import: the CPU until its rows stand and until it ends, the seconds to its first row."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self.rows = self.all = self.first = 0.0
+        store = Store.open(folder / f"{path.name}.db")
+        began, began_cpu = time.monotonic(), time.process_time()
+        keep_story = importing.keep_story
+
+        def rows_stand(intake: SessionIntake, story: Story, *, is_whole: bool) -> None:
+            self.rows = time.process_time() - began_cpu
+            keep_story(intake, story, is_whole=is_whole)
+
+        importing.keep_story = rows_stand
+        try:
+            importing.import_files(
+                store, [path], Redactor(), begun=lambda _: setattr(self, "first", time.monotonic() - began)
+            )
+        finally:
+            importing.keep_story = keep_story
+            store.close()
+        self.all = time.process_time() - began_cpu
+
+
+def run(table: Table) -> None:
+    sizes = (2, 10) if table.is_quick else (10, 100)
+    table.heading("opening", "a log and an HTTP archive of others, against json.loads over the same bytes; CPU")
+    with tempfile.TemporaryDirectory() as name:
+        for size in sizes:
+            for suffix, write in (("log", write_log), ("har", write_har)):
+                path = Path(name, f"{size}.{suffix}")
+                write(path, size * MEBIBYTE)
+                base, opened = parsed(path), Opened(path, Path(name))
+                table.ratio(f"{suffix}, {size} MiB: until all rows stand", [opened.rows], [base], at_most(5))
+                table.ratio(f"{suffix}, {size} MiB: until the links stand", [opened.all], [base], at_most(15))
+                table.figure(f"{suffix}, {size} MiB: first row", opened.first, "s", at_most(1))

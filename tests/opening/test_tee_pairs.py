@@ -1,0 +1,221 @@
+"""Two files that each hold one direction of a server's connection, as `tee in.log | server | tee out.log` writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import permutations
+
+import pytest
+
+from tests.opening.captured import NOW_NS
+from tui_host.errors import JSON
+from tui_host.opening.import_types import File, TimedDraft
+from tui_host.opening.recognition import read
+
+INIT: JSON = {"jsonrpc": "2.0", "id": 0, "method": "initialize"}
+READY: JSON = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+LIST: JSON = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+SAMPLE: JSON = {"jsonrpc": "2.0", "id": 0, "method": "sampling/createMessage"}
+SAMPLED: JSON = {"jsonrpc": "2.0", "id": 0, "result": {"role": "assistant", "content": {}, "model": "m"}}
+PROGRESS: JSON = {"jsonrpc": "2.0", "method": "notifications/progress"}
+ODD = "an answer to nothing that was asked"
+
+
+def call(tool: str, number: int = 2) -> JSON:
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": {}}}
+
+
+def begun(name: str) -> JSON:
+    return {"jsonrpc": "2.0", "id": 0, "result": {"serverInfo": {"name": name, "version": "1"}}}
+
+
+def listed(*tools: str) -> JSON:
+    return {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": tool} for tool in tools]}}
+
+
+def done(text: str, number: int = 2) -> JSON:
+    return {"jsonrpc": "2.0", "id": number, "result": {"content": [{"type": "text", "text": text}]}}
+
+
+def asked_of(tool: str) -> list[JSON]:
+    return [INIT, READY, LIST, call(tool)]
+
+
+def said_by(server: str, tool: str) -> list[JSON]:
+    return [begun(server), listed(tool), done(f"of {server}")]
+
+
+def lines(messages: Sequence[JSON], seconds: Sequence[float] = ()) -> str:
+    stamps = [f"2026-11-22T20:00:{second:06.3f} " for second in seconds] or [""] * len(messages)
+    return "".join(f"{stamp}{json.dumps(each)}\n" for stamp, each in zip(stamps, messages, strict=True))
+
+
+def taken(*named: tuple[str, str]) -> tuple[list[TimedDraft], list[str]]:
+    files = [File(name=name, data=text.encode(), time_ns=NOW_NS) for name, text in named]
+    reading = read(files)
+    found = [*reading.drafts, *(each for _, more in reading.untimed for each in more)]
+    return found, reading.notes.messages
+
+
+def order(found: Sequence[TimedDraft]) -> list[JSON]:
+    return [json.loads(each.draft.data) for each in found]
+
+
+def woven(asked: Sequence[JSON], said: Sequence[JSON]) -> list[JSON]:
+    return [asked[0], said[0], asked[1], asked[2], said[1], asked[3], said[2]]
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize(
+    ("to", "back", "name"),
+    [
+        ("time.in.log", "time.out.log", "time"),
+        ("my-tools.stdin.jsonl", "my-tools.stdout.jsonl", "my-tools"),
+        ("requests_time.txt", "responses_time.txt", "time"),
+        ("in.log", "out.log", "clock"),
+        ("client2.log", "server2.log", "clock"),
+        ("time-mcp-c2s.log", "time-mcp-s2c.log", "time"),
+        ("输入.log", "输出.log", "clock"),
+        ("上行2.log", "下行2.log", "clock"),
+        ("时间输入.log", "时间输出.log", "时间"),
+        ("请求_时间.txt", "回复_时间.txt", "时间"),
+        ("发票-发.jsonl", "发票-收.jsonl", "发票"),
+    ],
+)
+def test_the_directions_of_one_connection_are_one_connection_with_each_answer_behind_its_request(
+    to: str, back: str, name: str, *, is_turned: bool
+) -> None:
+    asked, said = asked_of("now"), said_by("clock", "now")
+    named = [(to, lines(asked)), (back, lines(said))]
+    found, words = taken(*(named[::-1] if is_turned else named))
+    assert order(found) == woven(asked, said)
+    assert {(each.draft.connection, each.draft.malformed) for each in found} == {(f"{name}#1", None)}
+    assert [each.draft.direction for each in found] == ["out", "in", "out", "out", "in", "out", "in"]
+    assert not any(each.at.is_told for each in found)
+    assert not words
+
+
+def test_times_tell_the_order_but_no_answer_comes_before_its_request_where_clocks_differ() -> None:
+    asked, said = asked_of("now"), said_by("clock", "now")
+    late = lines(said, [1.5, 3.5, 3.999])
+    found, _ = taken(("time.in.log", lines(asked, [1, 2, 3, 4])), ("time.out.log", late))
+    assert order(found) == woven(asked, said)
+    assert all(each.at.is_told and not each.draft.malformed for each in found)
+
+
+@pytest.mark.parametrize("timed", ["in", "out"])
+def test_of_two_of_which_one_tells_times_the_other_has_a_place_and_none(timed: str) -> None:
+    asked, said = asked_of("now"), said_by("clock", "now")
+    to = lines(asked, [1, 2, 3, 4] if timed == "in" else ())
+    back = lines(said, [1, 3, 4] if timed == "out" else ())
+    found, _ = taken(("time.in.log", to), ("time.out.log", back))
+    assert order(found) == woven(asked, said)
+    assert [each.at.is_told for each in found] == [(each.draft.direction == "out") == (timed == "in") for each in found]
+    assert sorted(each.at.ns for each in found) == [each.at.ns for each in found]
+
+
+def test_what_a_server_asks_and_says_in_a_call_stands_in_it() -> None:
+    asked: list[JSON] = [call("a", 7), SAMPLED, call("a", 8), call("a", 9)]
+    said: list[JSON] = [PROGRESS, SAMPLE, done("x", 7), PROGRESS, done("z", 9), done("y", 8), PROGRESS]
+    found, _ = taken(("a.in", lines(asked)), ("a.out", lines(said)))
+    assert order(found) == [
+        *(asked[0], said[0], said[1], asked[1], said[2]),
+        *(asked[2], asked[3], said[3], said[4], said[5], said[6]),
+    ]
+
+
+def test_what_a_host_answers_stands_behind_what_the_server_asked_whatever_that_answers_next() -> None:
+    asked: list[JSON] = [call("a", 7), SAMPLED, call("a", 8)]
+    said: list[JSON] = [SAMPLE, done("y", 8), done("x", 7)]
+    found, _ = taken(("a.in", lines(asked)), ("a.out", lines(said)))
+    assert order(found) == [asked[0], said[0], asked[1], asked[2], said[1], said[2]]
+    assert not any(each.draft.malformed for each in found)
+    assert not any(each.draft.malformed for each in found)
+
+
+@pytest.mark.parametrize("tools", [("add", "now"), ("add", "add")])
+def test_the_directions_of_several_servers_with_the_same_ids_are_told_apart(tools: tuple[str, str]) -> None:
+    named = [
+        (f"{name}.{side}", lines(messages))
+        for name, tool in zip("ab", tools, strict=True)
+        for side, messages in (("in", asked_of(tool)), ("out", said_by(name, tool)))
+    ]
+    for several in permutations(named):
+        found, words = taken(*several)
+        assert not words
+        for name, tool in zip("ab", tools, strict=True):
+            own = [each for each in found if each.draft.peer == name]
+            assert order(own) == woven(asked_of(tool), said_by(name, tool))
+            assert len({each.draft.connection for each in own}) == 1
+        assert not any(each.draft.malformed for each in found)
+
+
+def test_files_of_one_name_from_several_folders_are_told_apart_by_their_tools() -> None:
+    named = [
+        (f"{side}.log", lines(messages))
+        for tool in ("add", "now")
+        for side, messages in (("in", asked_of(tool)), ("out", said_by(f"of {tool}", tool)))
+    ]
+    found, words = taken(*named)
+    assert sorted({each.draft.peer for each in found}) == ["of_add", "of_now"]
+    assert not words
+    assert not any(each.draft.malformed for each in found)
+
+
+def test_where_another_file_fits_as_well_each_is_shown_alone_with_a_word() -> None:
+    named = [("in.log", asked_of("now")), ("out.log", said_by("x", "now")), ("out.log", said_by("y", "now"))]
+    found, words = taken(*((name, lines(messages)) for name, messages in named))
+    assert len({each.draft.connection for each in found}) == len(named)
+    assert any("other files fit as well" in each for each in words)
+    assert {each.draft.malformed for each in found if each.draft.direction == "in"} == {ODD}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [begun("a"), listed("other"), done("x")],
+        [begun("a"), done("x", 1)],
+        [begun("a"), done("x", 5)],
+        [begun("a"), begun("a")],
+    ],
+    ids=["a tool that is not listed is called", "another kind", "another id", "two answers to one"],
+)
+def test_what_cannot_be_of_one_connection_is_shown_apart(said: Sequence[JSON]) -> None:
+    found, words = taken(("a.in", lines(asked_of("now"))), ("a.out", lines(said)))
+    assert len({each.draft.connection for each in found}) == 2
+    assert not any("other files fit as well" in each for each in words)
+
+
+def test_an_answer_long_before_its_request_is_of_another_connection() -> None:
+    asked, said = asked_of("now"), said_by("clock", "now")
+    found, _ = taken(("a.in", lines(asked, [11, 12, 13, 14])), ("a.out", lines(said, [1, 2, 3])))
+    assert len({each.draft.connection for each in found}) == 2
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_two_runs_in_one_file_are_put_together_only_where_each_answer_has_its_request(*, is_answered: bool) -> None:
+    """A call of the first run that was never answered may not get the answer of the second run's."""
+    said = said_by("clock", "now")
+    found, _ = taken(
+        ("a.in", lines(asked_of("now") * 2)), ("a.out", lines([*(said if is_answered else said[:2]), *said]))
+    )
+    assert len({each.draft.connection for each in found}) == (1 if is_answered else 2)
+    if is_answered:
+        assert order(found) == woven(asked_of("now"), said) * 2
+
+
+def test_two_whole_logs_are_two_connections() -> None:
+    whole = lines([each for number in range(3) for each in (call("a", number), done("x", number))])
+    found, words = taken(("a.in.log", whole), ("a.out.log", whole))
+    assert len({each.draft.connection for each in found}) == 2
+    assert not words
+
+
+@pytest.mark.exhaustive
+def test_many_files_that_all_fit_are_soon_compared() -> None:
+    """Within the time that a test has: each is weighed against each, and none of these comparisons against all others."""
+    sides = [("in", lines(asked_of("add"))), ("out", lines(said_by("math", "add")))]
+    found, notes = taken(*((f"{which}-{side}.log", text) for which in range(200) for side, text in sides))
+    assert len({each.draft.connection for each in found}) == 200
+    assert notes == []

@@ -1,0 +1,298 @@
+"""Recorders for logins and for other hosts' requests to models, which keep no credentials in bodies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from tui_host.capture.record import Draft, Head, Shift
+from tui_host.capture.recorder_protocol import BodyRedactor, Recording, RedactedStream
+from tui_host.capture.redact.body_fields import BLANKS, Learn, read
+from tui_host.capture.redact.by_place import without_keys
+from tui_host.capture.redact.by_value import Kept
+from tui_host.capture.redact.coded import body_without
+from tui_host.capture.redact.login_bodies import is_json_of_login, is_json_without_login, is_named, without_tokens
+from tui_host.errors import JSON
+from tui_host.settings.urls import parts_of
+
+LIMIT = 1 << 20
+"""Bytes that are held at most: no answer to a login is larger, and no metadata document."""
+
+
+class BodyBuffer:
+    """Hold a body to the end, unless larger than `LIMIT`."""
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._is_passing = False
+
+    def feed(self, data: bytes) -> bytes:
+        """Take in the next bytes; return nothing until the body is too large, then all bytes."""
+        self._data += data
+        if len(self._data) <= LIMIT and not self._is_passing:
+            return b""
+        self._is_passing = True
+        return self.finish()
+
+    def finish(self) -> bytes:
+        """Return the whole body, nothing for a body too large."""
+        data, self._data = self._data, b""
+        return data
+
+
+_LOGIN_PATH = re.compile(
+    rb"(?:^|/)(?:oauth2?(?:/(?:device/)?\w+)?|token|login|register|authorize)/?$"
+    rb"|(?<!count)(?<!count_)(?:keys?|secrets|tokens)(?:/(?:re)?generate)?/?$"
+    rb"|/(?:realtime|chatkit)/\w*sessions/?$|/service_accounts/?$|/grant/?$",
+    re.IGNORECASE,
+)
+
+
+def is_login(target: bytes, kind: bytes, body: bytes) -> bool:
+    """Return whether a request is to get, renew or create a credential, by target, content type and body.
+
+    Forms are sent for little else; but curl declares a form where no type was given.
+    """
+    if _LOGIN_PATH.search(target) is not None or is_json_of_login(body):
+        return True
+    return kind.strip().lower().startswith(b"application/x-www-form-urlencoded") and not is_json_without_login(body)
+
+
+def without_credentials(draft: Draft, learn: Learn) -> Draft:
+    """Take the credentials known by place out of the body of another host's request or answer.
+
+    Args:
+        draft: A request, or a chunk that is a whole body.
+        learn: Takes the name and the value of what was taken out.
+    """
+    if not draft.data or draft.kind not in {"request", "chunk"}:
+        return draft
+    if draft.kind == "chunk":
+        is_pair = b'"access_token"' in draft.data and b'"token_type"' in draft.data
+        is_token = draft.encoding is None and (is_pair or tells_token(draft.data))
+        return _without(draft, learn, is_of_login=True, is_to_model=False) if is_token else draft
+    is_of_login = draft.head is not None and is_login(_target(draft.head), _content_type(draft.head), draft.data)
+    return _without(draft, learn, is_of_login=is_of_login, is_to_model=draft.wire == "llm")
+
+
+def _without(draft: Draft, learn: Learn, *, is_of_login: bool, is_to_model: bool) -> Draft:
+    def take_out(data: bytes) -> Kept:
+        data, keys = without_keys(data, learn) if is_to_model else (data, ())
+        data, tokens = without_tokens(data, learn) if is_of_login else (data, ())
+        return data, keys + tokens
+
+    return body_without(draft, take_out)
+
+
+def _target(head: Head) -> bytes:
+    return parts_of(head.url or "").path.encode("utf-8", "replace")
+
+
+def _content_type(head: Head) -> bytes:
+    return head.value("content-type").encode("utf-8", "replace")
+
+
+class WithoutKeys:
+    """Record the requests of other hosts to a model, without keys, and answers without tokens."""
+
+    is_needed = True
+    """Any answer may hand out a token."""
+
+    def __init__(self, recorder: Recording) -> None:
+        self._recorder = recorder
+        self.new_exchange = recorder.new_exchange
+
+    @property
+    def redactor(self) -> WithoutKeys:
+        """The recorder itself."""
+        return self
+
+    def stream(self) -> AnswerStream:
+        """Return a stream for the body of one answer."""
+        return AnswerStream(self._recorder.redactor)
+
+    def stream_by_value(self) -> RedactedStream:
+        """Return a stream for coded bytes."""
+        return self._recorder.redactor.stream_by_value()
+
+    def learn_value(self, name: str, value: str, /) -> None:
+        """Search for a credential from now on."""
+        self._recorder.redactor.learn_value(name, value)
+
+    def append(self, draft: Draft, /) -> int:
+        """Append a record; return the number."""
+        if draft.kind == "request":
+            draft = without_credentials(draft, self.learn_value)
+        return self._recorder.append(draft)
+
+
+class _TokenStream:
+    """Redact the body of an answer at the end."""
+
+    left_out = 0
+
+    def __init__(self, recorder: Recording) -> None:
+        self._inner = recorder.redactor.stream()
+        self._learn = recorder.redactor.learn_value
+        self._held = BodyBuffer()
+
+    @property
+    def shifts(self) -> Sequence[Shift]:
+        """The places where secrets were taken out by value."""
+        return self._inner.shifts
+
+    def feed(self, data: bytes, /) -> Kept:
+        """Return nothing, until the body is too large."""
+        passing = self._held.feed(data)
+        return self._inner.feed(passing) if passing else (b"", ())
+
+    def flush(self) -> Kept:
+        """Return the whole body without tokens."""
+        held = self._held.finish()
+        held, redactions = without_tokens(held, self._learn) if held else (held, ())
+        first, in_first = self._inner.feed(held)
+        rest, in_rest = self._inner.flush()
+        return first + rest, (*redactions, *in_first, *in_rest)
+
+
+class WithoutTokens:
+    """A recorder for the exchanges of a login, without the tokens in their bodies."""
+
+    def __init__(self, recorder: Recording) -> None:
+        self._recorder = recorder
+
+    @property
+    def redactor(self) -> WithoutTokens:
+        """The recorder itself."""
+        return self
+
+    @property
+    def is_needed(self) -> bool:
+        """Always true for a login."""
+        return True
+
+    def stream(self) -> _TokenStream:
+        """Return a stream for the body of one answer."""
+        return _TokenStream(self._recorder)
+
+    def stream_by_value(self) -> RedactedStream:
+        """Return a stream for coded bytes."""
+        return self._recorder.redactor.stream_by_value()
+
+    def learn_value(self, name: str, value: str) -> None:
+        """Search for a credential from now on."""
+        self._recorder.redactor.learn_value(name, value)
+
+    def append(self, draft: Draft, /) -> int:
+        """Append a record, with secrets taken out of a request's body."""
+        if draft.kind == "request":
+            draft = _without(draft, self.learn_value, is_of_login=True, is_to_model=draft.wire == "llm")
+        return self._recorder.append(draft)
+
+    def new_exchange(self) -> str:
+        """Return a new id for an exchange."""
+        return self._recorder.new_exchange()
+
+
+_TOKENS = re.compile(r"(?:access|refresh|id|session)_?token", re.IGNORECASE)
+_OPAQUE = re.compile(r"[\w.~+/=-]{16,}", re.ASCII)
+_MAY_TELL = re.compile(rb'(?i)(?:token|jwt|key|secret|passw\w{1,5}|bearer)"[ \t\r\n]{0,99}:[ \t\r\n]{0,99}"')
+_PAGE = re.compile(rb"<(?:!doctype|\?xml|html|head|body|form|input|script|meta)\b", re.IGNORECASE)
+_BEGINNING = 512
+"""Bytes that tell what a body is."""
+_DEPTH = 4
+_OF_MODELS = ("choices", "candidates", "output", "content")
+"""Names of the lists in which models answer."""
+
+
+def tells_token(data: bytes) -> bool:
+    """Return whether a body is a page, or a JSON object with a token, directly or in nested objects.
+
+    What models say and which tools they call stands in lists, in every dialect, so lists are not searched. A JSON-RPC message is not
+    either: what a tool returns stays as it is. A body larger than `LIMIT` is no answer to a login.
+    """
+    if len(data) > LIMIT:
+        return False
+    begin = data[:_BEGINNING].lstrip(BLANKS)
+    if begin.startswith(b"<"):
+        return _PAGE.match(begin) is not None
+    if not begin.startswith(b"{") or _MAY_TELL.search(data) is None:
+        return False
+    answer = read(data)
+    if (
+        not isinstance(answer, Mapping)
+        or "jsonrpc" in answer
+        or any(isinstance(answer.get(name), list) for name in _OF_MODELS)
+    ):
+        return False
+    return _has_token(answer, _DEPTH)
+
+
+def _has_token(answer: JSON, depth: int) -> bool:
+    if not isinstance(answer, Mapping) or not depth:
+        return False
+    return any(_is_token(name, value) or _has_token(value, depth - 1) for name, value in answer.items())
+
+
+def _is_token(name: str, value: JSON) -> bool:
+    if not isinstance(value, str) or not value:
+        return False
+    return _TOKENS.fullmatch(name) is not None or (is_named(name) and _OPAQUE.fullmatch(value) is not None)
+
+
+class AnswerStream:
+    """Redact the body of an answer. A body that may hand out a token is held to the end; any other passes after the first bytes."""
+
+    left_out = 0
+
+    def __init__(self, redactor: BodyRedactor) -> None:
+        self._inner: RedactedStream = redactor.stream()
+        self._learn = redactor.learn_value
+        self._held = bytearray()
+        self._is_passing = False
+        self._is_line_seen = False
+
+    @property
+    def shifts(self) -> Sequence[Shift]:
+        """The places where secrets were taken out by value."""
+        return self._inner.shifts
+
+    def feed(self, data: bytes, /) -> Kept:
+        """Return the bytes of a body without a token as soon as decided."""
+        if self._is_passing:
+            return self._inner.feed(data)
+        self._held += data
+        if len(self._held) <= LIMIT and self._may_tell(data):
+            return b"", ()
+        self._is_passing = True
+        return self._inner.feed(self._taken())
+
+    def flush(self) -> Kept:
+        """Return the rest."""
+        held, redactions = self._taken(), ()
+        if held and tells_token(held):
+            held, redactions = without_tokens(held, self._learn)
+        first, in_first = self._inner.feed(held)
+        rest, in_rest = self._inner.flush()
+        return first + rest, (*redactions, *in_first, *in_rest)
+
+    def _may_tell(self, data: bytes) -> bool:
+        begin = bytes(self._held[:_BEGINNING]).lstrip(BLANKS)
+        if len(begin) < len(b"<!doctype ") and len(self._held) < _BEGINNING and begin[:1] in {b"", b"<"}:
+            return True
+        if begin.startswith(b"<"):
+            return _PAGE.match(begin) is not None
+        if not begin.startswith(b"{"):
+            return False
+        return self._is_line_seen or b"\n" not in data or not self._is_first_of_lines()
+
+    def _is_first_of_lines(self) -> bool:
+        """Return whether the body is an object a line, as some models stream, and the first hands out no token."""
+        line, end, _ = bytes(self._held).lstrip(BLANKS).partition(b"\n")
+        self._is_line_seen = bool(end)
+        return self._is_line_seen and line.rstrip().endswith(b"}") and read(line) is not None and not tells_token(line)
+
+    def _taken(self) -> bytes:
+        held = bytes(self._held)
+        self._held.clear()
+        return held

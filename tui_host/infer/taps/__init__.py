@@ -1,1 +1,0 @@
-"""Which taps tell one story, and what each is called."""

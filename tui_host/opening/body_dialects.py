@@ -1,0 +1,125 @@
+"""Recognise a JSON value of unknown origin, by asking the dialects: a JSON-RPC frame, a request to a model, or an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from tui_host.capture.json.narrowing import mapping
+from tui_host.errors import JSON
+from tui_host.llm.dialects.body_kinds import AnswerPart, are_objects
+from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
+
+
+class Body(NamedTuple):
+    """A JSON value that was sent or received.
+
+    Attributes:
+        kind: What it is.
+        dialect: The dialect of a request or an answer; empty for a frame.
+        part: What it is of an answer; None for others.
+    """
+
+    kind: Literal["frame", "request", "answer"]
+    dialect: str = ""
+    part: AnswerPart | None = None
+
+
+def body_of(value: JSON) -> Body | None:
+    """Recognise a value; None for anything else."""
+    if is_frame(value):
+        return Body("frame")
+    if answer := answer_of(value):
+        return answer
+    dialect = request_dialect(value)
+    return Body("request", dialect) if dialect else None
+
+
+def answer_of(value: JSON) -> Body | None:
+    """Recognise an answer, or one event of an answer; None for anything else."""
+    if isinstance(value, list):  # as Gemini streams without `alt=sse`
+        first = answer_of(value[0]) if value and isinstance(value[0], Mapping) else None
+        return first if first is not None and first.dialect == "gemini" else None
+    if not isinstance(value, Mapping):
+        return None
+    for name, dialect in DIALECTS.items():
+        if (part := dialect.answer_part(value)) is not None:
+            return Body("answer", name, part)
+    return None
+
+
+def is_frame(value: JSON) -> bool:
+    """Whether a value is a JSON-RPC message or a batch."""
+    return "jsonrpc" in mapping(value) or (isinstance(value, list) and bool(value) and "jsonrpc" in mapping(value[0]))
+
+
+def is_bare_error(value: JSON) -> bool:
+    """Whether a value is an error with a text only, as Ollama answers; other programs may write the same."""
+    body = mapping(value)
+    return len(body) == 1 and isinstance(body.get("error"), str)
+
+
+def request_dialect(value: JSON) -> str:
+    """The most likely dialect of a request's body; empty for any other value."""
+    fits = _fits(value)
+    return max(fits, key=lambda name: fits[name], default="")
+
+
+def request_dialects(value: JSON) -> frozenset[str]:
+    """All possible dialects of a request's body."""
+    fits = _fits(value)
+    return frozenset(name for name, fit in fits.items() if fit == max(fits.values()))
+
+
+def _fits(value: JSON) -> Mapping[str, int]:
+    body = mapping(value)
+    fits = {name: dialect.fits_request(body) for name, dialect in DIALECTS.items()} if body else {}
+    return {name: fit for name, fit in fits.items() if fit}
+
+
+def history_dialect(value: JSON) -> str:
+    """The dialect of a bare list of messages; empty for any other value."""
+    if not are_objects(value):
+        return ""
+    return request_dialect({"model": "", "messages": value}) if _all_have_content(value) else ""
+
+
+def _all_have_content(value: JSON) -> bool:
+    return isinstance(value, list) and all({"role", "content"} <= mapping(item).keys() for item in value)
+
+
+def url_dialect(url: str) -> str:
+    """The dialect of an address; empty if none."""
+    dialect = dialect_at(url)
+    return "" if dialect is None else dialect.name
+
+
+def unknown_address(dialect: str) -> str:
+    """The address to show where none is known: a scheme with the dialect's name, and nothing else."""
+    return f"{dialect}:"
+
+
+def answer_with(message: Mapping[str, JSON], dialect: str) -> JSON:
+    """Make an answer with this message; None where the dialect needs more than a message."""
+    content = message.get("content")
+    match dialect:
+        case "anthropic":
+            blocks: JSON = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            return {"type": "message", "role": "assistant", "content": blocks}
+        case "ollama":
+            return {"message": message, "done": True}
+        case "openai":
+            return {"choices": [{"index": 0, "message": message}]}
+        case "openai-responses" if isinstance(content, str):
+            parts: JSON = [{"type": "output_text", "text": content}]
+            return {"object": "response", "output": [{"type": "message", "role": "assistant", "content": parts}]}
+        case "gemini" if isinstance(content, str):
+            return {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": content}]}}]}
+        case _:
+            return None
+
+
+def to_json(value: JSON) -> bytes:
+    """Write a value as JSON, for a body without bytes in the file."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -1,0 +1,224 @@
+"""Join two logs with one direction of a server's connection each, as `tee in.log | server | tee out.log` writes them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tui_host.capture.frames.correlator import Correlator
+from tui_host.capture.frames.frame_heads import FrameHead, made_frame, read_frame
+from tui_host.capture.json.narrowing import items, mapping, said
+from tui_host.capture.record import Direction, Draft
+from tui_host.opening.import_types import VALUE_LIMIT, File, Moment, Notes, TimedDraft, read_value
+from tui_host.opening.logs.frame_direction import answered_method, certain_direction
+from tui_host.opening.logs.log_reader import read_log
+
+_DOUBTFUL = "{} may hold the answers to {}, but other files fit as well: each is shown alone."
+_SIDE_WORDS = re.compile(
+    r"(?:std)?(?:in|out|err)(?:put)?|to|from|by|c2s|s2c|rx|tx|req(?:uest)?s?|resp?(?:onse)?s?|answers?|sen[dt]|recv|received?|incoming|outgoing"
+    r"|client|server|host|mcp|stdio|pipe|tee|raw|traffic|messages?|logs?|jsonl?|ndjson|txt|te?mp|capture",
+    re.IGNORECASE,
+)
+"""Words of a file's name that tell the side, or the kind of file, and not the server."""
+_CHINESE_SIDE_WORDS = re.compile(r"输入|输出|请求|响应|回复|返回|结果|上行|下行|(?<![^\W\d_])[收发入出](?![^\W\d_])")
+"""The same in Chinese, where no space stands between words."""
+_SLACK_NS = 10**9
+"""How far the clocks that stamp both files may be apart."""
+_ALSO = {("initialize", "server/discover"), ("tools/call", "tasks/result")}
+"""Results that look like those of another method."""
+
+
+@dataclass(slots=True)
+class Side:
+    """One direction of a connection.
+
+    Attributes:
+        file: The log.
+        drafts: What it holds.
+        notes: What reading it told.
+        direction: The direction of all its messages; None if nothing tells.
+        requests: The methods that were asked, and when, by id.
+        answers: The methods that the answers look like, and when they came, by id.
+        server: What the server calls itself.
+    """
+
+    file: File
+    drafts: list[TimedDraft]
+    notes: Notes
+    direction: Direction | None = None
+    requests: defaultdict[str, list[tuple[str, Moment]]] = field(default_factory=lambda: defaultdict(list))
+    answers: defaultdict[str, list[tuple[str, Moment]]] = field(default_factory=lambda: defaultdict(list))
+    called: set[str] = field(default_factory=set[str])
+    listed: set[str] = field(default_factory=set[str])
+    server: str = ""
+
+    @property
+    def server_words(self) -> list[str]:
+        """The words of the file's name that may name the server."""
+        words = re.findall(r"c2s|s2c|[^\W\d_]+|\d+", _CHINESE_SIDE_WORDS.sub(" ", self.file.name.lower()))
+        return [word for word in words if not _SIDE_WORDS.fullmatch(word)]
+
+    def take(self, draft: Draft, at: Moment) -> bool:
+        """Take in a message; say whether all messages so far may have one direction."""
+        value = read_value(draft.data)
+        head = made_frame(value).head
+        direction = certain_direction(head.method, value)
+        self.direction = self.direction or direction
+        if head.kind in {"batch", "malformed"} or direction not in {None, self.direction}:
+            return False
+        if head.answers:
+            result = mapping(value).get("result")
+            method = answered_method(result)
+            self.answers[head.id].append((method, at))
+            if method == "initialize":
+                self.server = said(mapping(mapping(result).get("serverInfo")).get("name"))
+            self.listed |= {said(mapping(tool).get("name")) for tool in items(mapping(result).get("tools"))}
+        elif head.kind == "request":
+            self.requests[head.id].append((head.method, at))
+            self.called |= {head.name} if head.method == "tools/call" else set()
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class TeePair:
+    """Both directions of one connection, and the server's name, empty if unknown."""
+
+    out: Side
+    back: Side
+    name: str
+
+    @property
+    def files(self) -> tuple[File, File]:
+        """Both files."""
+        return self.out.file, self.back.file
+
+
+def pairs_in(files: Sequence[File], notes: Notes) -> list[TeePair]:
+    """Find the logs that are two directions of one connection. If several pairings fit, tell a person."""
+    sides = [side for file in files if (side := _side_of(file, notes)) is not None] if len(files) > 1 else []
+    outs = [side for side in sides if side.direction == "out"]
+    backs = [side for side in sides if side.direction == "in"]
+    fitting = [(out, back) for out in outs for back in backs if _do_fit(out, back)]
+    named = [(out, back) for out, back in fitting if out.server_words == back.server_words]
+    fitting = named if len(named) >= len({id(out) for out, _ in fitting}) else fitting
+    counts = Counter(id(side) for pair in fitting for side in pair)
+    pairs = [TeePair(out, back, _name(out, back)) for out, back in fitting if counts[id(out)] == counts[id(back)] == 1]
+    for out, back in fitting:
+        if counts[id(out)] > 1 or counts[id(back)] > 1:
+            notes.messages.append(_DOUBTFUL.format(back.file.name, out.file.name))
+            break
+    return pairs
+
+
+def read_pair(pair: TeePair, notes: Notes, peer: str) -> Iterator[TimedDraft]:
+    """Give the drafts of both files as one connection: in order of time, else each answer right after its request."""
+    connection = notes.new_connection(peer)
+    notes.add(pair.out.notes)
+    notes.add(pair.back.notes)
+    merged = _merged(pair)
+    correlator = Correlator()
+    order = [(draft, _head(draft)) for draft in merged]
+    latest_ns = next((draft.at.ns for draft in merged if draft.at.is_told), 0)
+    for draft, head in order:
+        malformed = draft.draft.malformed
+        if head is not None:
+            direction = draft.draft.direction or "out"
+            malformed = head.reason or correlator.see(direction, head).odd or None
+        latest_ns = max(latest_ns, draft.at.ns) if draft.at.is_told else latest_ns
+        at = Moment(latest_ns or draft.at.ns, draft.at.is_told)
+        yield TimedDraft(at, replace(draft.draft, connection=connection, peer=peer, malformed=malformed))
+
+
+def _side_of(file: File, notes: Notes) -> Side | None:
+    if len(file.data) > VALUE_LIMIT:
+        return None
+    side = Side(file, [], notes.apart())
+    connections: set[str | None] = set()
+    for draft in read_log(file, side.notes, "") or ():
+        side.drafts.append(draft)
+        connections.add(draft.draft.connection)
+        is_of_it = draft.draft.wire == "stderr" or (draft.draft.wire == "mcp" and side.take(draft.draft, draft.at))
+        if not is_of_it or len(connections) > 1:
+            return None
+    if side.direction is None:
+        return None
+    side.notes.messages.clear()  # they say that some directions are guessed
+    side.drafts = [_turned(draft, side.direction) for draft in side.drafts]
+    return side
+
+
+def _turned(draft: TimedDraft, direction: Direction) -> TimedDraft:
+    return draft if draft.draft.wire != "mcp" else draft._replace(draft=replace(draft.draft, direction=direction))
+
+
+def _do_fit(out: Side, back: Side) -> bool:
+    """Whether the second file only answers requests of the first, and lists the tools called there."""
+    if not out.requests or not back.answers or (back.listed and not out.called <= back.listed):
+        return False
+    out_words, back_words = out.server_words, back.server_words
+    if out_words and back_words and out_words != back_words:
+        return False
+    is_proved = bool(out_words) or bool(out.called & back.listed) or out.requests.keys() == back.answers.keys()
+    return is_proved and _answers_fit(out, back) and _answers_fit(back, out)
+
+
+def _answers_fit(asking: Side, answering: Side) -> bool:
+    for identity, answers in answering.answers.items():
+        requests = asking.requests.get(identity, [])
+        if len(requests) != len(answers):
+            return False
+        for (method, asked_at), (looks_like, said_at) in zip(requests, answers, strict=True):
+            if looks_like and looks_like != method and (looks_like, method) not in _ALSO:
+                return False
+            if asked_at.is_told and said_at.is_told and said_at.ns < asked_at.ns - _SLACK_NS:
+                return False
+    return True
+
+
+def _name(out: Side, back: Side) -> str:
+    words = out.server_words
+    return "-".join(words) if words == back.server_words and any(word.isalpha() for word in words) else back.server
+
+
+def _head(draft: TimedDraft) -> FrameHead | None:
+    return read_frame(draft.draft.data).head if draft.draft.wire == "mcp" else None
+
+
+def _merged(pair: TeePair) -> list[TimedDraft]:
+    """Merge both directions in one order."""
+    out, back = pair.out.drafts, pair.back.drafts
+    are_timed = all(any(draft.at.is_told for draft in side) for side in (out, back))
+    heads = [_head(draft) for draft in out], [_head(draft) for draft in back]
+    merged: list[TimedDraft] = []
+    open_requests: set[tuple[int, str]] = set()  # by side and id
+    at = [0, 0]
+
+    def is_early(side: int) -> bool:
+        """Whether the next message of a side answers a request not yet seen."""
+        head = heads[side][at[side]]
+        return head is not None and head.answers and (1 - side, head.id) not in open_requests
+
+    def has_asked_for(side: int) -> bool:
+        """Whether the next answer of a side was asked for already."""
+        due = next((head for head in heads[side][at[side] :] if head is not None and head.answers), None)
+        return due is not None and (1 - side, due.id) in open_requests
+
+    while at[0] < len(out) or at[1] < len(back):
+        if at[0] == len(out) or at[1] == len(back):
+            side = 0 if at[0] < len(out) else 1
+        elif are_timed:
+            side = 0 if out[at[0]].at.ns <= back[at[1]].at.ns else 1
+            side = 1 - side if is_early(side) and not is_early(1 - side) else side
+        else:
+            answers_now = (head := heads[0][at[0]]) is not None and head.answers and not is_early(0)
+            side = 1 if not answers_now and (has_asked_for(1) or (is_early(0) and not is_early(1))) else 0
+        head = heads[side][at[side]]
+        if head is not None and head.answers:
+            open_requests.discard((1 - side, head.id))
+        elif head is not None and head.kind == "request":
+            open_requests.add((side, head.id))
+        merged.append((out, back)[side][at[side]])
+        at[side] += 1
+    return merged

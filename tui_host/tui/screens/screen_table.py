@@ -1,0 +1,45 @@
+"""The screens that open over the main one, made by name. Imported late: the first frame needs none of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
+    from tui_host.chat.session import Session
+    from tui_host.tui.screens.main_screen import MainScreen
+
+
+def make_screen(name: str, main: MainScreen, session: Session) -> Screen[None] | None:
+    """Return a new screen, or None after saying why it cannot be opened for this session.
+
+    Args:
+        name: `servers`, `sessions`, `model`, `profile` or `request`.
+        main: The main screen.
+        session: The session on screen.
+    """
+    host, submissions = main.host, main.submissions
+    if name == "servers":
+        from tui_host.tui.screens.servers_screen import ServersScreen
+        from tui_host.tui.sources.tapped_servers import TappedServers
+
+        source = main.source if session.is_foreign else None
+        return ServersScreen(host, None if source is None else TappedServers(source))
+    if name == "sessions":
+        from tui_host.tui.screens.sessions_screen import SessionsScreen
+
+        return SessionsScreen(host)
+    if not submissions.is_own():
+        return None
+    if name == "request":
+        from tui_host.tui.screens.request_screen import RequestScreen
+
+        prompt = submissions.prompt
+        return RequestScreen(host, session, prompt.message(), main.source, prompt.attached)
+    if name == "profile" and not host.settings.profiles:
+        main.notify("No profile is configured. Write [profiles.NAME] into config.toml.", markup=False)
+        return None
+    from tui_host.tui.screens.model_screen import ModelScreen
+
+    return ModelScreen(host, session, "profile" if name == "profile" else "")

@@ -1,0 +1,112 @@
+"""What the prompt sends, and the draft that is kept with its session until it is sent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_host.chat.attachments import Attached
+    from tui_host.chat.session import Session
+    from tui_host.host.host import Host
+    from tui_host.tui.widgets.prompt.prompt_field import Prompt
+
+DRAFT_SECONDS = 1.0
+"""Least time between two saves of a draft while it is written."""
+RECALLED = 1000
+"""How many messages of an opened session `up` can bring back."""
+
+
+class Notify(Protocol):
+    """Shows a message for some seconds, as `Screen.notify` does."""
+
+    def __call__(self, message: str, *, markup: bool, timeout: float) -> None:
+        """Show it."""
+
+
+class Submissions:
+    """Sends the prompt's messages to one session at a time, and saves drafts.
+
+    Args:
+        host: The host that runs the turns.
+        begin: Returns the first session; called when something is sent, or once chat and inspector exist.
+        prompt: The prompt.
+        notify: Shows a message to the person.
+
+    Attributes:
+        prompt: The prompt.
+        shown: The session on screen; None before there is one.
+        is_draft_unsaved: Whether the prompt was edited since the draft was saved.
+    """
+
+    def __init__(self, host: Host, begin: Callable[[], Session], prompt: Prompt, notify: Notify) -> None:
+        self.prompt = prompt
+        self.shown: Session | None = None
+        self.is_draft_unsaved = False
+        self._host = host
+        self._begin = begin
+        self._notify = notify
+        self._saved_at = 0.0
+
+    @property
+    def session(self) -> Session:
+        """The session on screen, begun if there is none yet."""
+        if self.shown is None:
+            self.shown = self._begin()
+        return self.shown
+
+    @property
+    def may_send(self) -> bool:
+        """Whether a message would begin a turn now."""
+        return not self.session.busy and not self.session.is_foreign
+
+    def send(self, text: str, attached: Sequence[Attached] = ()) -> None:
+        """Begin a turn."""
+        self._host.send(self.session, text, attached)
+
+    def explain_refusal(self) -> None:
+        """Say why the prompt does not send now."""
+        if self.is_own():
+            words = "A turn is running. Send this when it has ended, or stop it with escape."
+            self._notify(words, markup=False, timeout=4)
+
+    def is_own(self) -> bool:
+        """Whether messages can be sent in this session; says so if they cannot."""
+        if self.session.is_foreign:
+            what = "This is another host's session" if self.session.source == "tap" else "This was captured elsewhere"
+            self._notify(f"{what}; ctrl+n begins a session of your own.", markup=False, timeout=6)
+        return not self.session.is_foreign
+
+    def switch_to(self, session: Session) -> None:
+        """Save the draft with the session that leaves, and restore the draft of the session that comes."""
+        self.keep_draft()
+        self.shown = session
+        self.prompt.put(session.draft)
+        self.is_draft_unsaved = False
+        self.prompt.remember(*session.conversation.said(RECALLED))
+
+    def keep_draft(self) -> None:
+        """Save the prompt's text with the session, if it differs from the saved draft. Blank text is no draft."""
+        self.is_draft_unsaved = False
+        self._saved_at = time.monotonic()
+        draft = self.prompt.whole_text()
+        draft = draft if draft.strip() else ""
+        if draft != ("" if self.shown is None else self.shown.draft):
+            self.session.draft = draft
+            self.session.save()
+
+    def keep_draft_at_times(self) -> None:
+        """Save the draft while it is written, at most once a second."""
+        if self.is_draft_unsaved and time.monotonic() - self._saved_at >= DRAFT_SECONDS:
+            self.keep_draft()
+
+    def put_draft(self, draft: str) -> bool:
+        """Restore the draft of an earlier run; False if something is being written already."""
+        if self.session.turn or self.prompt.text.strip():
+            return False
+        self.prompt.put(draft)
+        self.keep_draft()
+        return True
