@@ -1,7 +1,7 @@
 """The exit filter: deletes characters and links that act on a terminal from every drawn line.
 
 Entry (`capture.visible`) makes foreign text readable; this is the second layer, for what did not pass there.
-Controls take no cell, so that deleting them keeps a line's width. Source: threats, TRM-01, TRM-07.
+Controls take no cell, so that deleting them keeps a line's width.
 """
 
 from __future__ import annotations

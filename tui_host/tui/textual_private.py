@@ -39,10 +39,7 @@ PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 
 
 class Parser(XTermParser):
-    """Textual's parser, but escapes inside a paste stay text: Textual would read keys from them.
-
-    Source: threats.md, TRM-10.
-    """
+    """Textual's parser, but escapes inside a paste stay text: Textual would read keys from them."""
 
     def __init__(self, debug: bool = False) -> None:  # noqa: FBT002 - as it is called
         super().__init__(debug)
