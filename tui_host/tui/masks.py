@@ -1,6 +1,6 @@
 """Secrets on the screen: `••• NAME (length)` in place of values and of the marks in saved text.
 
-Source: docs/promises.md, Secrets. Copies and exports have the mark itself.
+Copies and exports have the mark itself.
 """
 
 from __future__ import annotations
