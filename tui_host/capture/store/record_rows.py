@@ -77,13 +77,7 @@ def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
 
 
 def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Sequence[Keyed]:
-    """Return the records of a row selected by `SELECT`, with keys. A record with damaged bytes says so and has no data.
-
-    Args:
-        row: The row.
-        connection: Where to look for what its data stands against; in the same transaction.
-        bodies: Those read last.
-    """
+    """Return the records of a row selected by `SELECT`, with keys. A record with damaged bytes says so and has no data."""
     if not _is_sound(*map(type, row)) or row[1] >> _TIME_BITS or (row[2] + 1) >> _TIME_BITS:
         row = _damaged(row)
     (key, time, mono, kind, direction, encoding, malformed, head, redacted, base, size, last, data) = row[:13]
