@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.infer.forms import FORMS, Answer, Entry, Form, Results, User
 from tests.infer.scene import call
 from tests.infer.world import MS, ModelTap, World
@@ -61,23 +59,6 @@ def test_what_is_sent_again_is_compared_with_what_failed() -> None:
     assert asked.before() == [None, 0, 1, None, 2]
 
 
-def test_the_same_question_in_another_conversation_is_the_first_of_that() -> None:
-    asked = Asked()
-    asked.ask([User("hello")], Answer("Hello."))
-    asked.ask([User("hello")], Answer("Hello!"))
-    asked.ask([User("hello")], Answer("Hello."), model=asked.world.model())
-    assert asked.before() == [None, None, None]
-
-
-@pytest.mark.parametrize("form", [OPENAI, FORMS["anthropic"]], ids=lambda form: form.url)
-def test_a_conversation_whose_answer_is_told_as_another_is_still_one(form: Form) -> None:
-    asked = Asked()
-    asked.ask([User("hello")], Answer("Hello."), form=form)
-    asked.ask([User("something else")], Answer("Yes?"), form=form)
-    asked.ask([User("hello"), Answer("(cleaned)"), User("and now?")], Answer("Now."), form=form)
-    assert asked.before() == [None, None, 0]
-
-
 def test_a_conversation_of_which_the_host_drops_what_was_said_first_is_still_one() -> None:
     asked = Asked()
     entries: list[Entry] = []
@@ -87,11 +68,3 @@ def test_a_conversation_of_which_the_host_drops_what_was_said_first_is_still_one
         asked.ask([User(f"a title for {number}")], Answer("Questions"))
         entries = [*entries, Answer(f"answer {number}")]
     assert asked.before()[::2] == [None, 0, 2, 4, 6, 8]
-
-
-def test_examples_that_stand_before_each_question_make_no_conversation_of_them() -> None:
-    asked = Asked()
-    examples: list[Entry] = [User("one and two?"), Answer("3"), User("two and two?"), Answer("4")]
-    for number in range(3):
-        asked.ask([*examples, User(f"one and {number}?")], Answer(f"{1 + number}"))
-    assert asked.before() == [None, None, None]

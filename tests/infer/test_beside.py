@@ -82,27 +82,6 @@ def test_a_title_that_is_asked_for_before_or_behind_a_question_stands_in_its_tur
     assert len([what for what in notes if what.startswith('the host asks beside it: "<session>')]) == 2
 
 
-def test_a_title_that_is_asked_for_again_after_the_answer_is_of_the_turn_that_begins() -> None:
-    host = Host()
-    host.refuse(host.title("hello"))
-    host.answer(host.ask("hello"), "Hello.")
-    host.refuse(host.title("hello", later=9_000))
-    again = host.ask("hello", "Hello.", "hello", later=1)
-    host.refuse(host.title("hello"))
-    host.answer(again, "Hello!")
-    assert host.hear() == [(1, 1), (1, 1), (2, 1), (2, 1), (2, 1)]
-
-
-def test_what_is_tried_a_thousand_times_beside_a_turn_that_is_over_stays_there() -> None:
-    host = Host()
-    host.answer(host.ask("hello"), "Hello.")
-    for _ in range(5):
-        host.refuse(host.title("hello", later=100))
-    assert host.hear() == [(1, 1)] * 6
-    notes = [item.what for item in host.chat.items if isinstance(item, NoteItem)]
-    assert notes[1:] == ["example answered 429: slow down (5 times)"]
-
-
 def test_an_answer_beside_a_turn_is_not_told_as_one_to_the_person() -> None:
     host = Host()
     host.answer(host.title("hello"), "Greetings")
@@ -116,20 +95,6 @@ def test_an_answer_beside_a_turn_is_not_told_as_one_to_the_person() -> None:
     topic = 'the host asks beside it: "A topic for "hello""'
     said = [getattr(item, "what", "") or getattr(item, "text", "") for item in host.chat.items]
     assert said == [title, "Greetings", "hello", topic, "Manners", 'to "hello":', "Hello."]
-
-
-@pytest.mark.parametrize("hears", [True, False])
-def test_what_goes_on_behind_a_title_is_told_alike_whenever_that_was_told(*, hears: bool) -> None:
-    host = Host()
-    host.answer(host.ask("hello one"), "Yes: one.")
-    for _ in range(2):
-        host.refuse(host.title("hello two"))
-        if hears:
-            host.hear()
-    host.answer(host.ask("hello one", "Yes: one.", "hello two", later=1), "Yes: two.")
-    assert host.hear() == [(1, 1), (2, 1), (2, 1), (2, 1)]
-    notes = [item.what for item in host.chat.items if isinstance(item, NoteItem)]
-    assert not [what for what in notes if what.startswith("after")]
 
 
 @pytest.mark.parametrize(
@@ -150,21 +115,3 @@ def test_what_may_be_asked_by_a_person_has_a_turn_of_its_own(text: str, agent: s
         if not is_first:
             host.refuse(host.ask(text, tools=tools, agent=agent))
         assert host.hear() == [(1, 1), (2, 1)]
-
-
-def test_what_quotes_a_question_long_after_its_answer_is_a_person_s() -> None:
-    host = Host()
-    question = host.ask("hello")
-    host.refuse(host.ask('A topic for "hello"', tools=False, later=60_000))  # it still waits for its answer
-    host.world.now += 60_000 * MS
-    host.answer(question, "Hello.")
-    host.refuse(host.title("hello", later=10_000))
-    host.answer(host.ask('What does "hello" mean?', tools=False, later=60_000), "A greeting.")
-    assert host.hear() == [(1, 1), (1, 1), (1, 1), (2, 1)]
-
-
-def test_without_tools_nothing_tells_a_host_s_own_request_from_a_person_s() -> None:
-    host = Host()
-    host.answer(host.ask("hello", tools=False), "Hello.")
-    host.refuse(host.title("hello"))
-    assert host.hear() == [(1, 1), (2, 1)]

@@ -81,13 +81,6 @@ def test_the_words_in_which_hosts_deny_are_known(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["[Request interrupted by user for tool use]", "Operation aborted", "3 users", "allowed"]
-)
-def test_what_was_stopped_may_have_been_sent(words: str) -> None:
-    assert not denies(words)
-
-
-@pytest.mark.parametrize(
     "words",
     [
         "[use_mcp_tool for 'box'] is what I'd like to see",

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from tests.infer.forms import FORMS, Answer, Call, Results, User, form
+from tests.infer.forms import FORMS, Answer, Call, Results, User
 from tests.infer.scene import SUM, Scene, call
 from tests.infer.world import MS, found_in
 from tui_host.infer.tapped_frames import MOST
-
-
-def test_a_call_that_was_rejected_gets_no_frame_of_another_conversation() -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    one, other = call("math__add", "c1"), call("math__add", "c2")
-    scene.asks("the first", one)
-    (carried,) = scene.asks("the second", other)
-    frame = scene.runs(math, "add", "3")
-    scene.goes_on("the first", [one], [(one, "The user denied this operation.")])
-    assert scene.sent() == {carried: [frame]}
 
 
 def test_a_call_that_two_conversations_may_have_asked_for_is_joined_to_neither_before_one_is_told() -> None:
@@ -34,16 +21,6 @@ def test_a_call_that_two_conversations_may_have_asked_for_is_joined_to_neither_b
     scene.goes_on("the first", [one], [(one, "3")])
     scene.goes_on("the second", [other], [(other, "Error: the user said no")])
     assert scene.sent() == {first: [frame]}
-
-
-def test_an_empty_word_that_stands_with_a_frame_names_no_call_without_an_id() -> None:
-    scene, spoken, one = Scene(), FORMS["ollama"], call("math__add", "")
-    math = scene.server("math", "add")
-    scene.world.run(scene.model.answer(spoken, scene.model.ask(spoken, [User("sum")]), Answer("", [one])))
-    scene.world.now += MS
-    math.result(math.call("add", SUM, meta={"progressToken": ""})[0], "3")
-    known = [each.link.known for each in scene.world.story().links() if each.link.relation in {"sent", "answered"}]
-    assert known == ["value", "value"]
 
 
 @pytest.mark.parametrize("name", ["{}__now", "mcp__{}__now", "{}.now", "{}-now", "mcp_{}_now", "{}/now"])
@@ -66,38 +43,6 @@ def test_a_name_without_a_server_that_two_servers_have_is_doubtful_until_the_res
     assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
 
 
-def test_a_request_that_was_made_before_and_fits_two_answers_without_ids_tells_of_neither() -> None:
-    scene = Scene()
-    json, user = form("json", ["math__add"]), User("what is it?")
-    asks = Answer("", [call("math__add", "")])
-    denied = [user, asks, Results([(asks.calls[0], "The user denied this operation.")])]
-
-    def exchange(entries: Sequence[User | Answer | Results], answer: Answer) -> str:
-        scene.world.now += 100 * MS
-        identity = scene.model.ask(json, entries)
-        list(scene.model.answer(json, identity, answer))
-        return identity
-
-    first = exchange([user], asks)
-    told = exchange(denied, Answer("It is none."))
-    exchange([*denied, Answer("It is none."), User("once more")], asks)
-    exchange(denied, Answer("Again none."))  # as of a host that has forgotten what was between
-    joined = {each.asked.exchange: [place.exchange for place in each.told] for each in scene.world.story().joined()}
-    assert joined == {first: [told], "3": []}
-
-
-def test_an_answer_that_the_host_dropped_gets_no_frame() -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    dropped, taken = call("math__add", "c1"), call("math__add", "c2")
-    scene.asks("once", dropped)
-    (carried,) = scene.asks("once", taken)
-    frame = scene.runs(math, "add", "3")
-    assert scene.sent() == {}
-    scene.goes_on("once", [taken], [(taken, "3")])
-    assert scene.sent() == {carried: [frame]}
-
-
 def test_a_frame_that_no_answer_asked_for_is_joined_to_nothing() -> None:
     scene = Scene()
     math = scene.server("math", "add", "multiply")
@@ -105,15 +50,6 @@ def test_a_frame_that_no_answer_asked_for_is_joined_to_nothing() -> None:
     scene.asks("sum", call("math__add"))
     scene.runs(math, "multiply", "2")
     assert scene.sent() == {}
-
-
-def test_a_tool_whose_name_ends_as_another_is_told_apart() -> None:
-    scene = Scene()
-    jobs = scene.server("jobs", "status", "get_status")
-    (asked,) = scene.asks("how is it?", call("jobs__get_status"))
-    scene.runs(jobs, "status", "done")
-    frame = scene.runs(jobs, "get_status", "done")
-    assert scene.sent() == {asked: [frame]}
 
 
 def test_a_call_within_a_hubs_call_is_joined_to_its_frame() -> None:
@@ -152,29 +88,6 @@ def test_a_models_id_with_the_calls_arguments_names_it_whatever_the_host_calls_t
     assert scene.sent() == {asked: [(math.id, frames[1])]}
 
 
-@pytest.mark.parametrize("name", ["mcp__lab______", "mcp_lab_____", "mcp__lab__查询天气", "lab__查询天气"])
-def test_a_tool_whose_letters_are_not_ascii_is_called_by_what_hosts_make_of_its_name(name: str) -> None:
-    scene = Scene()
-    lab = scene.server("lab", "查询天气", "删除")
-    (asked,) = scene.asks("天气", Call("c1", name, dict(SUM)))
-    scene.runs(lab, "删除", "晴，二十五度")
-    frame = scene.runs(lab, "查询天气", "晴，二十五度")
-    assert scene.sent() == {asked: [frame]}
-
-
-def test_a_call_that_was_given_up_keeps_its_frame_whatever_comes_after() -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    one = call("math__add")
-    (asked,) = scene.asks("sum", one)
-    identity, seq = math.call("add", SUM)
-    math.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}})
-    scene.goes_on("sum", [one], [(one, "Request timed out")])
-    scene.world.now += 100 * MS
-    math.result(identity, "3")
-    assert scene.sent() == {asked: [(math.id, seq)]}
-
-
 def test_a_frame_without_an_answer_is_not_that_of_a_call_that_a_person_rejected() -> None:
     scene = Scene()
     math = scene.server("math", "add")
@@ -183,18 +96,6 @@ def test_a_frame_without_an_answer_is_not_that_of_a_call_that_a_person_rejected(
     scene.runs(math, "add", None)
     scene.goes_on("sum", [one], [(one, "The user rejected this.")])
     assert scene.sent() == {}
-
-
-def test_frames_of_two_hosts_on_one_tap_are_not_one_call_sent_again() -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    math.start(["add"], connection="c2")
-    (asked,) = scene.asks("sum", call("math__add", "a"))
-    first = scene.runs(math, "add", None)
-    scene.world.now += 50 * MS
-    math.call("add", SUM, "c2")
-    assert scene.sent() == {}
-    del asked, first
 
 
 def test_a_result_of_many_megabytes_is_known_by_how_it_begins() -> None:

@@ -82,26 +82,3 @@ def test_what_a_prompt_says_beside_the_protocol_is_the_hosts_own() -> None:
             "details of the environment",
         ),
     ]
-
-
-def test_what_stood_in_a_request_before_is_the_same_wherever_it_stands_and_however_it_is_written() -> None:
-    injections, hearing = Injections(), Hearing()
-    asked: JSON = {"role": "user", "content": "<task>\n\u00e9 </task> /<answer>/"}
-    told: list[JSON] = [
-        {"type": "text", "text": "[use_mcp_tool for 'math'] Result:"},
-        {"type": "text", "text": "3 <task>"},
-    ]
-    answers: list[JSON] = [{"role": "assistant", "content": "<use_mcp_tool>"}, {"role": "user", "content": told}]
-    bodies = [
-        _body(
-            [{"role": "system", "content": f"{prompt}\n\nYou have tools.\n\n====\n\nOBJECTIVE\n\nHelp."}, asked, *rest]
-        )
-        for prompt, rest in (("", []), ("", answers), ("It is noon.", answers), ("It is noon.", [*answers, *answers]))
-    ]
-    # the same texts once more, at the same places: in other bytes
-    bodies += [bodies[-1].replace(b"/<answer>/", form) for form in (b"\\/<answer>/", b"/<answer>\\/")]
-    for body in bodies:
-        for protocol in ("cline", "hermes"):
-            again = _found(injections, protocol, body, hearing)
-            assert again == _found(Injections(), protocol, body, Hearing())
-            assert len(again) > 3

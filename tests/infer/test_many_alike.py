@@ -7,9 +7,6 @@ import pytest
 from tests.infer.forms import FORMS, Answer, Call, Results, User
 from tests.infer.world import MS, Pair, World, found_in
 from tests.steps import steps
-from tui_host.chat.conversation import CallItem, Conversation
-from tui_host.infer.story_chat import Telling
-from tui_host.llm.fold import MOST_CALLS
 
 FEW, MANY = 12, 48
 
@@ -45,21 +42,3 @@ def test_of_four_times_the_alike_calls_each_is_held_against_each_frame_and_again
     links, many = found(form, MANY)
     assert len(links) == per_call * MANY
     assert many < 1.5 * (MANY // FEW) ** 2 * few
-
-
-def told(size: int) -> tuple[int, int]:
-    """How many of an answer's calls have a result of which a request alone tells, in another order, and how many functions that takes."""
-    world, conversation = World(), Conversation()
-    calls = [Call(f"c{number}", f"add{number}", {}) for number in range(size)]
-    results = [(call, f"what came back for {call.id}") for call in calls]
-    world.model().ask(FORMS["ollama"], [User("sums"), Answer("", calls), Results(results[::-1])])
-    taken = steps(lambda: Telling(world.story(), conversation).tell())
-    items = [item for item in conversation.items if isinstance(item, CallItem)]
-    return sum(item.result.endswith(f" {item.tool}".replace("add", "c")) for item in items), taken
-
-
-@pytest.mark.exhaustive
-def test_of_four_times_the_calls_that_a_request_repeats_four_times_as_much_is_done() -> None:
-    (few, taken), (many, more) = told(2 * MOST_CALLS), told(8 * MOST_CALLS)
-    assert (few, many) == (2 * MOST_CALLS, 8 * MOST_CALLS)
-    assert more < 1.5 * 4 * taken

@@ -48,19 +48,6 @@ def test_what_stands_beside_a_tools_name_is_its_servers_or_anothers_or_nobodys(n
     assert told == (says is True, says is False)
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("mcp_github_enter_query", True),  # as VS Code cuts it
-        ("github_-query_a1b2c3", True),  # as Cherry Studio did
-        ("github__query", False),
-        ("github_enter__query", False),
-    ],
-)
-def test_a_servers_name_is_cut_only_as_hosts_cut_it(name: str, *, says: bool) -> None:
-    assert names_server(name, "github-enterprise", "query") == says
-
-
 WEATHER = [("lab", tool) for tool in ("查询天气", "列表", "删除它", "get_天气", "get", "fire🔥")] + [
     ("数据库", "查询"),
     ("数据库", "get"),
@@ -87,23 +74,6 @@ WEATHER = [("lab", tool) for tool in ("查询天气", "列表", "删除它", "ge
 )
 def test_a_name_stands_for_a_tool_whose_letters_are_not_ascii(name: str, tool: tuple[str, str]) -> None:
     assert tools_named(name, WEATHER) == {tool}
-
-
-@pytest.mark.parametrize("name", ["查询", "box__查询", "mcp__box__查询", "mcp_box_查询", "mcp__box____"])
-def test_letters_that_are_not_ascii_tell_tools_apart(name: str) -> None:
-    assert tools_named(name, [("box", "查询"), ("box", "删除它")]) == {("box", "查询")}
-    assert tools_named(name, [("box", "删除它")]) == frozenset()
-
-
-def test_a_name_without_letters_that_two_tools_may_have_stands_for_both() -> None:
-    both = {("box", "查询"), ("box", "删除它")}
-    assert tools_named("box____", both) == both  # two hosts join and clean so
-
-
-@pytest.mark.parametrize("name", ["数据库_db__query", "mcp_____db_query", "数据库_db.query"])
-def test_a_servers_name_is_known_with_or_without_its_letters(name: str) -> None:
-    assert names_server(name, "数据库_db", "query")
-    assert names_another(name, "other", "query")
 
 
 @pytest.mark.parametrize("name", ["web__fetch", "get", "jobs__restart", "x" * 70, "mcp__jobs__get_status_of_all", ""])

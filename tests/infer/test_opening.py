@@ -131,14 +131,6 @@ def test_what_is_tried_again_or_asked_in_another_way_tells_the_rest_once() -> No
     assert told.words == [*TOLD, refused, "Yes.", "> second", "No.", "> other", "Maybe."]
 
 
-def test_what_passes_two_taps_is_told_once() -> None:
-    told = Told()
-    for tap in (told.world.model(), told.world.model()):
-        tap.ask(OPENAI, EARLIER)
-    told.hear()
-    assert told.words == [*TOLD, "> second"]
-
-
 def test_what_was_said_while_a_tap_did_not_run_is_told_and_no_more() -> None:
     told = Told()
     told.ask(told.world.model(), EARLIER[:1], Answer("I look.", [CALL]))
@@ -146,25 +138,6 @@ def test_what_was_said_while_a_tap_did_not_run_is_told_and_no_more() -> None:
     told.ask(told.world.model(), entries, Answer("No."))
     gap = [NOT_HEARD, "It is three.", "> second", "Yes.", HEARD]
     assert told.words == ["> first", "I look.", "math__add = 3", *gap, "> third", "No."]
-
-
-def test_a_host_that_sends_the_end_alone_repeats_nothing() -> None:
-    told, entries = Told(), list[Entry]()
-    model, expected = told.world.model(), list[str]()
-    for number in range(6):
-        entries.append(User(f"question {number}"))
-        told.ask(model, entries[-3:], Answer(f"answer {number}"))
-        entries.append(Answer(f"answer {number}"))
-        expected += [f"> question {number}", f"answer {number}"]
-    assert told.words == expected
-
-
-def test_an_answer_that_was_changed_since_is_told_as_the_request_has_it() -> None:
-    told = Told()
-    model = told.world.model()
-    told.ask(model, [User("first")], Answer("It is three."))
-    told.ask(model, [User("first"), Answer("Four, it is."), User("second")], Answer("Yes."))
-    assert told.words == ["> first", "It is three.", NOT_HEARD, "Four, it is.", HEARD, "> second", "Yes."]
 
 
 def test_what_a_host_says_of_itself_and_its_answer_are_not_told() -> None:
@@ -177,44 +150,3 @@ def test_what_a_host_says_of_itself_and_its_answer_are_not_told() -> None:
     messages += [{"role": "assistant", "content": "One."}, {"role": "user", "content": "second"}]
     told = sent({"model": "m", "messages": messages})
     assert told.words == [NOT_HEARD, "> first", "One.", HEARD, "> second"]
-
-
-def test_a_result_whose_call_was_cut_off_says_so() -> None:
-    messages: list[JSON] = [
-        {"type": "function_call_output", "call_id": "c1", "output": "3"},
-        {"type": "message", "role": "assistant", "content": "It is three."},
-        {"role": "user", "content": "second"},
-    ]
-    told = sent({"model": "m", "input": messages}, FORMS["openai-responses"].url)
-    assert told.words == [NOT_HEARD, "a tool = 3", "It is three.", HEARD, "> second"]
-    assert [item.words for item in told.chat.items if isinstance(item, CallItem)] == [
-        "told in the request without its call"
-    ]
-
-
-def test_a_call_that_the_request_tells_no_result_of_is_asked_for() -> None:
-    told = Told()
-    told.ask(told.world.model(), [User("first"), Answer("", [CALL]), User("second")])
-    calls = [(item.state, item.result) for item in told.chat.items if isinstance(item, CallItem)]
-    assert calls == [("asked", "")]
-
-
-def test_the_beginning_of_an_answer_that_a_host_writes_itself_stands_behind_the_question() -> None:
-    messages: list[JSON] = [
-        {"role": "user", "content": "first"},
-        {"role": "assistant", "content": "It"},
-        {"role": "assistant", "content": "is"},
-    ]
-    told = sent({"model": "m", "messages": messages})
-    assert told.words == [NOT_HEARD, "> first", "It", "is", HEARD]
-
-
-def test_a_conversation_that_begins_with_results_is_named_by_what_it_tells_was_asked() -> None:
-    told = Told()
-    model = told.world.model()
-    first, other = told.ask(model, EARLIER[:3]), told.ask(model, [User("else")])
-    list(model.answer(OPENAI, other, Answer("Other.")))
-    told.hear()
-    list(model.answer(OPENAI, first, Answer("Three.")))
-    told.hear()
-    assert told.words[-5:] == [HEARD, "> else", "Other.", 'to "first":', "Three."]

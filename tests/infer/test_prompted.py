@@ -90,51 +90,12 @@ def test_a_call_in_code_is_one_as_other_hosts_run_it_and_a_mention_in_ours(
     assert (said_in(own), calls_in(own)) == (before + call + behind, [])
 
 
-@pytest.mark.parametrize("size", [1, 3, 7, 1000])
-@pytest.mark.parametrize(("protocol", "call"), [("cherry", CHERRY), ("cline", CLINE), ("hermes", HERMES)])
-@pytest.mark.parametrize(("before", "behind"), [("```", "\n```"), ("```", "```"), ("```xml ", "\n```\n"), ("~~~", "")])
-def test_a_fence_that_holds_a_call_alone_may_have_it_in_its_first_line(
-    size: int, protocol: str, call: str, before: str, behind: str
-) -> None:
-    events = read(protocol, f"So:\n{before}{call}{behind}", size)
-    assert said_in(events).strip() == "So:"
-    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
-
-
-@pytest.mark.parametrize("size", [1, 1000])
-def test_all_calls_in_code_are_read_and_what_stands_between_and_behind_them_is_said(size: int) -> None:
-    events = read("cherry", f"一`{CHERRY}`二\n```xml\n{CHERRY}\n{CHERRY}\n```\n三{CHERRY}四", size)
-    assert said_in(events) == "一``二\n```xml\n\n\n```\n三四"
-    assert len(calls_in(events)) == 4
-
-
 @pytest.mark.parametrize("size", [1, 1000])
 def test_a_host_of_one_call_an_answer_runs_the_first_and_the_rest_is_said(size: int) -> None:
     second = CLINE.replace("get", "put")
     events = read("cline", f"ok {CLINE}\nand then:\n```\n{second}\n```\n", size)
     assert said_in(events) == f"ok \nand then:\n```\n{second}\n```\n"
     assert [event.name for event in events if isinstance(event, CallStarted)] == ["box__get"]
-
-
-@pytest.mark.parametrize("size", [1, 1000])
-@pytest.mark.parametrize(
-    "example",
-    [
-        "`<tool_use><name>tool</name><arguments>{json}</arguments></tool_use>`",
-        "```\n<tool_use>\n<name>tool</name>\n<arguments>{json}</arguments>\n</tool_use>\n```",
-    ],
-)
-def test_an_example_that_is_no_call_hides_none_behind_it(size: int, example: str) -> None:
-    events = read("cherry", f"A call is written {example}\nSo: {CHERRY}", size)
-    assert said_in(events).rstrip() == f"A call is written {example}\nSo:"
-    assert calls_in(events) == ['{"城市": "北京"}']
-
-
-@pytest.mark.parametrize("size", [1, 1000])
-def test_the_result_that_a_model_makes_up_behind_its_call_is_said_where_its_host_does_not_cut_it(size: int) -> None:
-    made_up = "\n<tool_use_result><result>晴</result></tool_use_result>\n晴天。"
-    events = read("cherry", CHERRY + made_up, size)
-    assert (said_in(events), len(calls_in(events))) == (made_up, 1)
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1000])
@@ -163,20 +124,3 @@ def test_a_call_in_thinking_is_none_where_its_host_takes_it_out_first(
 ) -> None:
     events = read(protocol, f"<{tag}>so {call}</{tag}>\nok", size)
     assert (thought_in(events), said_in(events).strip(), calls_in(events)) == (f"so {call}", "ok", [])
-
-
-@pytest.mark.parametrize("size", [1, 1000])
-def test_of_calls_in_and_behind_thinking_a_host_of_one_call_runs_the_first(size: int) -> None:
-    second = CLINE.replace("get", "put")
-    events = read("cline", f"<thinking>a{CLINE}b{second}</thinking>c{second}", size)
-    assert (thought_in(events), said_in(events)) == (f"ab{second}", f"c{second}")
-    assert [event.name for event in events if isinstance(event, CallStarted)] == ["box__get"]
-    events = read("cherry", f"<thinking>a{CHERRY}b{CHERRY}</thinking>c{CHERRY}d", size)
-    assert (thought_in(events), said_in(events), len(calls_in(events))) == ("ab", "cd", 3)
-
-
-@pytest.mark.parametrize("size", [1, 1000])
-def test_thinking_that_speaks_of_a_call_holds_none(size: int) -> None:
-    thought = "I use <use_mcp_tool> now, or </think> or <thinking"
-    events = read("cline", f"<thinking>{thought}</thinking>\n{CLINE}", size)
-    assert (thought_in(events), said_in(events).strip(), len(calls_in(events))) == (thought, "", 1)

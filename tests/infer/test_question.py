@@ -92,11 +92,3 @@ def test_where_a_tool_protocol_of_plain_text_is_taught_tools_are_told_of() -> No
     world, form = asking(TITLE), FORMS["cline"]
     ModelTap(world, "other").ask(form, [User("What is 6 × 5?")])
     assert question_in(world, Redactor()) == "What is 6 × 5?"
-
-
-@pytest.mark.parametrize(
-    ("before", "question"), [(3, "What is 6 × 5?"), (20, "Name this conversation in a few words.")]
-)
-def test_a_question_is_looked_for_among_the_first_requests(before: int, question: str) -> None:
-    world = asking(*[TITLE] * before, Asked(["What is 6 × 5?"]), Asked(["And then?"]))
-    assert question_in(world, Redactor()) == question

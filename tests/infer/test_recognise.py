@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tui_host.infer.asking.host_names import host_asking, host_named, model_asked
-from tui_host.infer.asking.speakers import Own, Speaking, hosts_of, in_words, own_hosts
+from tui_host.infer.asking.speakers import Own, Speaking, hosts_of, own_hosts
 
 BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
 
@@ -157,11 +157,3 @@ def test_who_asks_without_a_name_is_the_one_host_that_never_says_one_to_its_mode
     spoken: list[Speaking], clients: list[str], own: str
 ) -> None:
     assert own_hosts(spoken, clients) == ({SDK.agent: own} if own else {})
-
-
-@pytest.mark.parametrize(
-    ("hosts", "words"),
-    [([], ""), (["Cline"], "Cline"), (["Cline", "Zed"], "Cline and Zed"), (list("abcde"), "a, b +3 more")],
-)
-def test_many_hosts_are_not_all_named(hosts: list[str], words: str) -> None:
-    assert in_words(hosts) == words

@@ -11,7 +11,6 @@ from tests.infer.forms import FORMS, Answer, Call, Results, User
 from tests.infer.world import MS, World, found_in
 from tui_host.chat.conversation import CallItem, Conversation
 from tui_host.errors import JSON
-from tui_host.infer.story import Story
 from tui_host.infer.story_chat import Telling
 
 SUM = {"a": 1, "b": 2}
@@ -90,21 +89,3 @@ def test_a_call_whose_server_is_not_known_is_shown_by_the_name_that_the_model_wr
     Telling(story, conversation).tell()
     shown = [(item.server, item.tool) for item in conversation.items if isinstance(item, CallItem)]
     assert shown == [("", "mcp__evhttp__add"), ("everything", "add")]
-
-
-def test_what_a_server_lists_after_a_call_tells_as_well_which_server_was_meant() -> None:
-    world, form, call = World(), Offering({"calc__add": ADDS}), Call("c1", "calc__add", SUM)
-    model = world.model()
-    exchange = model.ask(form, [User("sum")])
-    list(model.answer(form, exchange, Answer("", [call])))
-    wanted = ("sent", (model.id, exchange, 0), served(world, "math", BOTH, listed=False))
-    story = Story()
-    for _, record in world.records:
-        story.feed(record)
-    assert wanted not in found_in(story)
-    early = len(world.records)
-    world.now += 50 * MS
-    world.server("math").start([{"name": tool, "description": words} for tool, words in BOTH.items()])
-    for _, record in world.records[early:]:
-        story.feed(record)
-    assert wanted in found_in(story)

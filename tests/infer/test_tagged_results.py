@@ -16,7 +16,6 @@ from tui_host.infer.story_chat import Telling
 HERMES = FORMS["hermes"]
 CALLS = [Call("", "math__add", {"a": 1}), Call("", "docs__find", {"q": "é\n"})]
 RESULTS = ['say "11" é\n<task>', '{"found": ["12"]}']
-Shape = Callable[[str], list[JSON]]
 
 
 def _response(call: Call, content: str) -> str:
@@ -104,21 +103,3 @@ def test_results_between_tags_are_those_of_the_calls_that_they_name_in_whatever_
     ]
     frames = [f'<tool_response>\n{{"name": "{call.name}", "content": ' for call in CALLS[::order]]
     assert "".join(framing) == "".join(f"{frame}}}\n</tool_response>" for frame in frames)
-
-
-def test_a_result_that_says_more_than_what_stands_between_tags_is_told_as_it_is() -> None:
-    block = f"Here you are:\n{BLOCKS[0]}"
-    items, framing = _told(Shaped(one, [block]), is_heard=False)
-    assert [item.result for item in items if isinstance(item, CallItem)][-1] == block
-    assert framing == []
-
-
-@pytest.mark.parametrize("told", ['{"name": "a.txt", "text": "x"}', '{"name": "a", "content": 1', "{}", "x"])
-def test_a_bare_result_between_tags_is_told_whole_and_is_of_the_tool_that_its_message_names(told: str) -> None:
-    shape: Callable[[Sequence[str]], list[JSON]] = lambda blocks: [  # noqa: E731 - one of many shapes
-        {"role": "tool", "name": call.name, "content": block} for call, block in zip(CALLS[::-1], blocks, strict=True)
-    ]
-    items, _ = _told(
-        Shaped(shape, [f"<tool_response>\n{text}\n</tool_response>" for text in (told, "2")]), is_heard=True
-    )
-    assert [item.result for item in items if isinstance(item, CallItem)] == ["2", told]

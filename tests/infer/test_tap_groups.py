@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.steps import steps
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.infer.asking.speakers import Speaking
 from tui_host.infer.tap_facts import TapFacts
@@ -119,27 +118,8 @@ def test_a_person_parts_taps_of_hosts_without_a_name(links: Links, found: list[s
     assert stories(ALIKE, links) == found
 
 
-def test_a_server_over_http_stays_with_both_models_that_a_person_parts() -> None:
-    assert stories({"a": model(SDK), "b": model(SDK), "z": server("mcp", kind="http")}, {("a", "b"): False}) == [
-        "a z",
-        "b z",
-    ]
-
-
 def test_a_person_joins_taps_of_different_times_and_names_for_good() -> None:
     facts = {"a": model("Claude Code"), "b": server("Cline"), "c": server("mcp")}
     assert stories(facts, a=(0, 10), b=(40, 50), c=(41, 50)) == ["a", "b c"]
     assert stories(facts, {("a", "c"): True, ("a", "b"): True}, a=(0, 10), b=(40, 50), c=(41, 50)) == ["a b c"]
     assert stories({**facts, "d": server("claude-code")}, {("a", "c"): True, ("b", "c"): False}) == ["a c d", "b"]
-
-
-def test_ten_times_the_taps_that_run_at_once_take_hardly_more_than_ten_times_as_long() -> None:
-    kinds = [model("Cline"), server("mcp"), server("claude-code"), server("Cline", kind="http")]
-
-    def taken(count: int) -> int:
-        facts = {f"{number:04}": kinds[number % len(kinds)] for number in range(count)}
-        taps = [tap(name, 0, 0, live=True) for name in facts]
-        return steps(lambda: grouped(taps, {}, lambda each: facts[each.id], NOW_NS))
-
-    taken(40)  # what is found out once for each kind is not counted
-    assert taken(400) < 12 * taken(40)

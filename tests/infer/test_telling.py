@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pytest
@@ -14,12 +13,10 @@ from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Draft, Head
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
-from tui_host.errors import JSON
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import Telling, doubts_of
 
 OPENAI = FORMS["openai"]
-SSE = Head(headers=(("content-type", "text/event-stream"),))
 
 
 def told(world: World) -> tuple[Story, list[Item]]:
@@ -111,56 +108,6 @@ def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
     assert not any(row.doubtful for row in ladder.rows)
 
 
-@pytest.mark.parametrize(
-    ("times", "words"),
-    [
-        ([1, 1], "math #1 (2 of them)"),
-        ([2, 1], "math #1 (2 of them), math #2"),
-        ([6, 1], "math #1 (2 of them), math #2, math #3, math #4 +2 more"),
-    ],
-)
-def test_frames_of_the_same_server_and_number_are_named_once(times: list[int], words: str) -> None:
-    world, asked = World(), [User("one and two, again and again")]
-    model = world.model()
-    servers = [world.server("math") for _ in times]
-    for server in servers:
-        server.start(["add"])
-    arguments: Mapping[str, JSON] = {"a": 1, "b": 2}
-    calls = [Call(f"c{number}", "math__add", arguments) for number in range(sum(times))]
-    list(model.answer(OPENAI, model.ask(OPENAI, asked), Answer("", calls)))
-    for server, count in zip(servers, times, strict=True):
-        for _ in range(count):
-            world.now += 50 * MS
-            server.result(server.call("add", arguments)[0], "3")
-    said = {item.words for item in told(world)[1] if isinstance(item, CallItem)}
-    assert said == {f"doubtful which of {words} carried it: not joined"}
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ([2], "call 1 or 2 of turn 1 step 1"),
-        ([3], "call 1, 2 or 3 of turn 1 step 1"),
-        ([6], "call 1, 2, 3 or 4 of turn 1 step 1, or another"),
-        ([1, 1], "call 1 of turn 1 step 1 or call 1 of turn 2 step 1"),
-    ],
-)
-def test_a_frame_that_nothing_tells_whose_it_is_names_the_calls_that_it_may_carry(
-    asked: Sequence[int], words: str
-) -> None:
-    world = World()
-    model, math = world.model(), world.server("math")
-    math.start(["add"])
-    arguments: Mapping[str, JSON] = {"a": 1, "b": 2}
-    for talk, count in enumerate(asked):  # several at once are conversations side by side
-        calls = [Call(f"{talk} {number}", "math__add", arguments) for number in range(count)]
-        list(model.answer(OPENAI, model.ask(OPENAI, [User(f"question {talk}")]), Answer("", calls)))
-    for _ in range(sum(asked)):
-        world.now += 50 * MS
-        math.result(math.call("add", arguments)[0], "3")
-    assert set(doubts_of(told(world)[0]).values()) == {words}
-
-
 def test_what_two_conversations_say_in_turns_says_to_which_it_belongs() -> None:
     world, chat = World(), Conversation()
     model, story = world.model(), Story()
@@ -206,20 +153,6 @@ def test_what_two_conversations_say_in_turns_says_to_which_it_belongs() -> None:
         'to "second of a":',
         "answer to second of a",
     ]
-
-
-def test_one_conversation_needs_no_word_on_what_belongs_to_what() -> None:
-    world = World()
-    model = world.model()
-    entries: list[User | Answer] = []
-    for number in range(3):
-        entries.append(User(f"question {number}"))
-        exchange = model.ask(OPENAI, entries)
-        entries.append(Answer(f"answer {number}"))
-        world.now += 100 * MS
-        list(model.answer(OPENAI, exchange, Answer(f"answer {number}")))
-        world.now += 100 * MS
-    assert not [item for item in told(world)[1] if isinstance(item, NoteItem)]
 
 
 def test_what_failed_in_the_same_way_several_times_in_a_row_is_one_line_with_their_number() -> None:

@@ -58,35 +58,6 @@ def test_a_result_is_known_in_what_is_told(told: str, text: str, wanted: int | N
     assert tells(told, answered(text).says) == wanted
 
 
-def test_that_a_result_says_nothing_is_told_no_better_by_its_empty_list_than_by_words() -> None:
-    nothing = Answer(seq=1, at_ns=0, texts=result_texts({"content": []}))
-    for told in ("[]", '{"name": "list", "content": "[]"}', "(No response)"):
-        assert tells(told, nothing.says) == HINT
-
-
-def test_of_an_error_it_cannot_be_said() -> None:
-    assert tells("The call failed.", answered("no such city", is_error=True).says) is None
-    assert tells("The user denied this operation.", answered("no such city", is_error=True).says) == OTHER
-
-
-@pytest.mark.parametrize(
-    ("told", "beside", "wanted"),
-    [
-        ("[image]", (), HINT),
-        ("It is done.", (), None),
-        ("Request timed out", (), OTHER),
-        ("a cat\n[image]", ("a cat",), WHOLE),
-        ("a cat", ("a cat",), BEGINNING),
-        ("[image]", ("a cat",), HINT),
-    ],
-)
-def test_an_image_is_known_by_the_words_for_it_and_by_the_text_beside_it(
-    told: str, beside: tuple[str, ...], wanted: int | None
-) -> None:
-    assert result_texts({"content": [{"type": "image", "data": "aGk="}]}) == ()
-    assert tells(told, Answer(seq=1, at_ns=0, texts=(), beside=beside).says) == wanted
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -9,7 +9,6 @@ import pytest
 from tests.infer.forms import Answer, Call, Results, User, form
 from tests.infer.world import MS, World
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, UserItem
-from tui_host.infer.story import Story
 from tui_host.infer.story_chat import Telling
 
 NAMES = ("older cherry", "cherry", "hermes", "ollama", "gemini")
@@ -54,15 +53,6 @@ def test_of_the_same_tool_twice_each_result_is_told_once_and_the_calls_say_that_
     assert kinds == [UserItem, *[CallItem] * 4, AnswerItem, UserItem], "they stand where they were told"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_one_result_of_two_calls_is_told_once(name: str) -> None:
-    calls = [item for item in _chat(_world(name, CITIES, [(CITIES[0], "rain")])) if isinstance(item, CallItem)]
-    assert [(item.words, item.result) for item in calls[:2]] == [
-        ("doubtful whether the result told below is its own", "")
-    ] * 2
-    assert [item.result for item in calls[2:]] == ["rain"]
-
-
 @pytest.mark.parametrize("name", ["cherry", "hermes", "ollama", "gemini"])
 def test_a_call_whose_result_is_named_is_told_with_it_beside_others_that_are_doubtful(name: str) -> None:
     asked = [*CITIES, Call("", OTHER, {"a": 1})]
@@ -73,35 +63,3 @@ def test_a_call_whose_result_is_named_is_told_with_it_beside_others_that_are_dou
     ]
     assert [item.words == TWO for item in calls] == [True, True, False, False, False]
     assert [item.result for item in calls] == ["", "", "3", "rain", "sun"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_alike_results_have_their_calls_and_so_have_those_with_ids(name: str) -> None:
-    for form_, calls in ((name, CITIES), ("openai", [Call(f"c{call.text}", TOOL, call.arguments) for call in CITIES])):
-        told = list(zip(calls, ("rain", "rain" if form_ == name else "sun"), strict=True))
-        items = [item for item in _chat(_world(form_, calls, told)) if isinstance(item, CallItem)]
-        assert [(item.state, item.result) for item in items] == [("done", text) for _, text in told]
-
-
-def test_what_a_server_tells_later_of_whose_a_result_is_takes_it_from_beside_the_calls() -> None:
-    world = _world("cherry", CITIES, list(zip(CITIES, ("rain", "sun"), strict=True)))
-    later, end = World(), world.now
-    later.now = 150 * MS
-    tap = later.server("weather")
-    tap.start(["get_forecast"])
-    for call, text in zip(CITIES, ("rain", "sun"), strict=True):
-        later.now += 5 * MS
-        identity, _ = tap.call("get_forecast", call.arguments)
-        later.now += 5 * MS
-        tap.result(identity, text)
-    assert later.now < end
-    story, chat = Story(), Conversation()
-    telling = Telling(story, chat)
-    for half, drawn in ((world, 4), (later, 2)):
-        for _, record in half.records:
-            story.feed(record)
-        telling.tell()
-        shown = [item for item in chat.items if not isinstance(item, AnswerItem) or item.text]
-        assert sum(isinstance(item, CallItem) for item in shown) == drawn
-    calls = [item for item in chat.items if isinstance(item, CallItem)]
-    assert [(item.server, item.result) for item in calls] == [("weather", "rain"), ("weather", "sun")]

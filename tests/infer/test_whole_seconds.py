@@ -6,12 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.infer.doubt import undecidable
 from tests.infer.forms import Answer, Call, Entry, Results, User
-from tests.infer.plays import play
 from tests.infer.scene import Scene, call
-from tests.infer.world import MS, Asked, Frame, ServerTap, found_in
-from tui_host.infer.clock_offsets import SECOND_NS, Cuts, Shift
+from tests.infer.world import MS, Asked, Frame, ServerTap
 
 SIDES = ["model", "server", "both"]
 
@@ -68,41 +65,3 @@ def test_calls_of_one_second_that_say_the_same_stay_open() -> None:
     turns(scene, tap, ["add"] * 2, ["3"] * 2, 20)
     cut(scene, "both", tap)
     assert not scene.sent()
-
-
-def test_one_clock_that_is_cut_makes_no_other_inexact() -> None:
-    scene = Scene()
-    math, other = scene.world.server("math"), scene.world.server("other")
-    before = turns(scene, other, ["next"] * 2, ["3"] * 2, 20)
-    carried = turns(scene, math, ["add"], ["3"], 20)
-    cut(scene, "server", math)
-    assert scene.sent() == {asked: [frame] for asked, frame in {**before, **carried}.items()}
-
-
-@pytest.mark.parametrize(
-    ("told", "is_cut"), [([], False), ([3], False), ([3, 3], True), ([3, 4, 5], True), ([3, 4, 4.5, 5], False)]
-)
-def test_a_clock_is_cut_if_it_tells_whole_seconds_alone_and_not_once(told: Sequence[float], *, is_cut: bool) -> None:
-    cuts = Cuts()
-    for seconds in told:
-        cuts.add("one", int(seconds * SECOND_NS))
-    assert (cuts.of("one"), cuts.of("other")) == (SECOND_NS if is_cut else 0, 0)
-
-
-def test_what_is_cut_is_told_too_soon_and_never_too_late() -> None:
-    exact = Shift()
-    assert exact.blurred(0, 0) is exact
-    model, server = exact.blurred(SECOND_NS, 0), exact.blurred(0, SECOND_NS)
-    assert (model.low_ns, model.high_ns) == (exact.low_ns - SECOND_NS, exact.high_ns)
-    assert (server.low_ns, server.high_ns) == (exact.low_ns, exact.high_ns + SECOND_NS)
-
-
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize(("seed", "name"), [(0, "openai"), (1, "anthropic")])
-def test_no_frame_is_a_call_s_that_it_does_not_carry(side: str, seed: int, name: str) -> None:
-    world = play(seed, name)
-    captures = {record.capture for _, record in world.records}
-    world.cut(*(each for each in captures if side == "both" or each.startswith("llm" if side == "model" else "mcp")))
-    found = {pair for pair in found_in(world.story()) if pair[0] == "sent"}
-    assert found <= world.truth
-    assert len(found) > 0.8 * sum(pair[0] == "sent" for pair in world.truth - undecidable(world))

@@ -10,11 +10,10 @@ import pytest
 from tests.llm.recorded.anthropic import STOP, began, call, closed, finished, more, opened, thought, words
 from tests.llm.recorded.asks import answered, user
 from tests.llm.recorded.case import WEATHER
-from tests.llm.recorded.reading import MODEL, events_of, fold_of
+from tests.llm.recorded.reading import MODEL, fold_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.anthropic.write import MOST_TOKENS, MOST_TOKENS_THINKING, Anthropic
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.events import PartEnded
 from tui_host.llm.messages import Ask, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
@@ -92,26 +91,6 @@ def test_stops_of_white_space_are_left_out_for_they_are_refused() -> None:
     assert "stop_sequences" not in written(options=Options(stop=("\n",)))
 
 
-def test_what_others_say_about_the_body_wins() -> None:
-    body = written(
-        options=Options(max_tokens=5, others={"top_k": 3}), extra=(("max_tokens", 9), ("metadata", {"user_id": "u"}))
-    )
-
-    assert (body["max_tokens"], body["top_k"], body["metadata"]) == (9, 3, {"user_id": "u"})
-    assert list(body)[-1] == "messages"
-
-
-def test_system_messages_stand_beside_the_conversation() -> None:
-    first, second = (Message(role="system", parts=(Text(text=text),)) for text in ("One.", "Two."))
-
-    body = written(first, user("x"), second)
-
-    assert body["system"] == "One.\n\nTwo."
-    assert isinstance(body["messages"], list)
-    assert len(body["messages"]) == 1
-    assert "system" not in written()
-
-
 def test_texts_without_a_word_are_left_out_for_they_are_refused() -> None:
     content = blocks(
         user("x"),
@@ -128,18 +107,6 @@ def test_texts_without_a_word_are_left_out_for_they_are_refused() -> None:
         ["text"],
     ]
     assert "content" not in content[2][0]
-
-
-def test_all_results_of_an_answer_are_one_message_with_what_went_wrong_marked() -> None:
-    calls = [ToolCall(id=f"c{number}", wire_id="", name="t", arguments="{}") for number in range(3)]
-    told = tuple(
-        ToolResult(call=one, content=(Text(text=one.id),), is_error=number == 1) for number, one in enumerate(calls)
-    )
-
-    content = blocks(user("x"), assistant(*calls), Message(role="tool", parts=told))[2]
-
-    assert [block["tool_use_id"] for block in content] == ["c0", "c1", "c2"]
-    assert [block.get("is_error") for block in content] == [None, True, None]
 
 
 def test_ids_of_other_vendors_are_made_fit() -> None:
@@ -186,20 +153,6 @@ def test_an_unsigned_thought_is_shown_and_not_sent_back() -> None:
     assert [block["type"] for block in blocks(user("x"), answer, answered(answer))[1]] == ["text", "tool_use"]
 
 
-def test_a_signature_is_set_and_not_added_to() -> None:
-    twice = (
-        opened(0, {"type": "thinking", "thinking": "", "signature": ""})
-        + more(0, "thinking_delta", "thinking", "hm")
-        + more(0, "signature_delta", "signature", "Eq")
-        + more(0, "signature_delta", "signature", "EqQB")
-        + closed(0)
-    )
-
-    (ended,) = [event for event in events_of("anthropic", [twice]) if isinstance(event, PartEnded)]
-
-    assert ended.echo == {"anthropic": {"type": "thinking", "signature": "EqQB"}}
-
-
 def test_blocks_that_only_the_vendor_knows_go_back_whole() -> None:
     search: dict[str, JSON] = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
     found: dict[str, JSON] = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [{"url": "u"}]}
@@ -220,13 +173,6 @@ def test_blocks_that_only_the_vendor_knows_go_back_whole() -> None:
         found,
         {"type": "text", "text": "It is so."},
     ]
-
-
-@pytest.mark.parametrize("kind", [None, "", ["thinking"], {"a": 1}])
-def test_what_is_no_block_does_not_go_back(kind: JSON) -> None:
-    body = began() + opened(0, {"type": kind}) + closed(0) + words(1, "so") + finished("end_turn") + STOP
-
-    assert blocks(user("x"), fold_of("anthropic", body).message(turn=1))[1] == [{"type": "text", "text": "so"}]
 
 
 def test_a_refusal_says_what_for() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.llm.asking import TARGET
-from tests.llm.streams import DONE, RECORDED, calls, chunk, event, fragment
+from tests.llm.streams import DONE, calls, chunk, event, fragment
 from tests.llm.test_openai_write import CASES
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.gemini.write import Gemini
@@ -123,10 +123,6 @@ def test_words_are_one_line_of_at_most_two_hundred_characters() -> None:
 def test_a_list_of_models_is_told_by_its_length_in_every_dialect(dialect: str, body: bytes) -> None:
     assert list_words(body, dialect=dialect) == "2 models"
     assert list_words(body[:20], dialect=dialect) == ""
-
-
-def test_a_dialect_that_is_not_known_says_nothing() -> None:
-    assert words(RECORDED, dialect="smtp") == ""
 
 
 @pytest.mark.parametrize("status", [200, 204, 302, 400, 500])

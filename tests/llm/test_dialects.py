@@ -11,8 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.llm.recorded.asks import NAMES, PHOTO, PIXEL, TOOLS, answered, asks, calls_of, loop, pictures, user
 from tests.llm.recorded.case import TEXT, Case, Recorded
@@ -34,7 +32,6 @@ from tui_host.llm.events import (
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Image, Message, Text
 from tui_host.llm.outline import Part, PartKind
-from tui_host.llm.request_writing import arguments_object
 
 TARGET = Target(provider=PROVIDER)
 CUTS_APART = 40
@@ -79,26 +76,6 @@ def test_a_stream_means_the_same_cut_at_every_byte(recorded: Recorded, what: str
     for first in range(1, CUTS_APART + 1):  # each byte is a cut's place in one of the rounds
         places = [0, *range(first, len(body), CUTS_APART), len(body)]
         assert events_of(recorded.dialect, [body[start:end] for start, end in pairwise(places)]) == whole
-
-
-@exhaustive
-@each_stream
-def test_an_answer_means_the_same_byte_by_byte(recorded: Recorded, case: Case) -> None:
-    assert events_of(recorded.dialect, [bytes([byte]) for byte in case.body]) == events_of(
-        recorded.dialect, [case.body]
-    )
-
-
-@each_dialect
-@settings(max_examples=15)
-@given(data=st.data())
-def test_a_stream_means_the_same_cut_anywhere(recorded: Recorded, data: st.DataObject) -> None:
-    body = data.draw(st.sampled_from([*recorded.cases().values(), recorded.whole])).body
-    places = [0, *sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=20))), len(body)]
-
-    pieces = [body[start:end] for start, end in pairwise(places)]
-
-    assert events_of(recorded.dialect, pieces) == events_of(recorded.dialect, [body])
 
 
 ODD: tuple[JSON, ...] = (None, True, 7, -1, 1e300, "x", "", [], {}, [7], [None, {}], {"type": 7}, "\ud83d")
@@ -229,14 +206,6 @@ def test_each_call_points_at_bytes_that_no_other_call_came_from(recorded: Record
         for piece, mine, other in zip(pieces, case.calls, reversed(case.calls), strict=True):
             assert mine[0] in piece
             assert other[0] not in piece
-
-
-@each_dialect
-def test_a_call_without_arguments_has_none(recorded: Recorded) -> None:
-    (found,) = fold_of(recorded.dialect, recorded.nothing.body).calls
-
-    assert arguments_object(found.call.arguments) == {}
-    assert found.complete
 
 
 @each_dialect
@@ -382,12 +351,6 @@ def test_a_request_is_read_as_what_it_was_written_from(recorded: Recorded) -> No
 
 
 @each_dialect
-def test_what_is_no_request_has_no_tree(recorded: Recorded) -> None:
-    for body in (b"", b"[]", b"7", b"{", b"\xff"):
-        assert dialect(recorded.dialect).outline(body) is None
-
-
-@each_dialect
 def test_other_requests_do_not_break_the_tree(recorded: Recorded) -> None:
     for other in EVERY.values():
         for ask in asks(other).values():
@@ -406,18 +369,6 @@ def test_the_next_step_begins_with_all_the_bytes_of_the_one_before(recorded: Rec
     second = written(recorded, Ask(model=MODEL, messages=(*told, more, answered(more)), tools=TOOLS))
 
     assert second.startswith(first.rstrip(b"]}"))
-
-
-@each_dialect
-def test_an_answer_that_only_thought_is_not_sent(recorded: Recorded) -> None:
-    thought = replace(loop(recorded)[1], parts=loop(recorded)[1].parts[:1])
-
-    body = written(recorded, Ask(model=MODEL, messages=(user("one"), thought, user("two"))))
-
-    assert not [echo for echo in recorded.thinking.echoes if echo in body]
-    outline = dialect(recorded.dialect).outline(body)
-    assert outline is not None
-    assert outline.count("messages") == 2
 
 
 @each_dialect

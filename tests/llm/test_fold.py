@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tui_host.errors import JSON
-from tui_host.llm.answer_state import AnswerState
 from tui_host.llm.events import (
     CallArguments,
-    CallsLeftOut,
     CallStarted,
     ModelEvent,
     PartEnded,
@@ -16,7 +14,7 @@ from tui_host.llm.events import (
     TextDelta,
     ThinkingDelta,
 )
-from tui_host.llm.fold import MOST_CALLS, Fold
+from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Echo, Part, Text, Thinking, ToolCall
 from tui_host.llm.request_writing import echo_for, echo_of
 
@@ -101,12 +99,3 @@ def test_what_is_wanted_back_goes_to_nobody_else() -> None:
     assert [back(part, dialect="e") for part in parts] == [{}] * 3
     assert back(Text(text="a")) == back(Thinking(text="", provider="p", model="m", echo="old")) == {}
     assert echo_for("d", None) is None
-
-
-def test_calls_beyond_the_limit_are_left_out_and_told_once_in_every_dialect() -> None:
-    state = AnswerState()
-    opened = [state.open_call(f"id{number}", "get_weather", number, number + 1) for number in range(MOST_CALLS + 3)]
-
-    assert [number for number, _ in opened] == [*range(MOST_CALLS), None, None, None]
-    assert [len(events) for _, events in opened[MOST_CALLS:]] == [1, 0, 0]
-    assert isinstance(opened[MOST_CALLS][1][0], CallsLeftOut)

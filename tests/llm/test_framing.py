@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,15 +48,6 @@ def test_a_list_that_breaks_off_is_cut() -> None:
         assert (last.kind, last.end) == ("cut", size)
         assert [one.kind for one in whole] == ["event"] * len(whole)
         assert whole == events(LISTED)[: len(whole)]
-
-
-@pytest.mark.parametrize("body", [b"[]", b"[1, 2]", b' [ "a]", null ] '])
-def test_a_list_without_objects_is_no_stream(body: bytes) -> None:
-    assert [one.kind for one in events(body)] == ["other"]
-
-
-def test_what_follows_a_list_is_not_looked_at() -> None:
-    assert [one.data for one in events(b'[{"a":1}] {"b":2} [{"c":3}]')] == [b'{"a":1}']
 
 
 def test_elements_are_told_before_the_list_has_ended() -> None:

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 import pytest
 
 from tests.llm.recorded.asks import answered, calls_of, user
-from tests.llm.recorded.case import TEXT, TIME, WEATHER, Case
-from tests.llm.recorded.gemini import LISTS, SAID, SIGNATURES, call, chunk, part
+from tests.llm.recorded.case import TIME, WEATHER, Case
+from tests.llm.recorded.gemini import LISTS, SIGNATURES, call, chunk, part
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, means, said
 from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.gemini.write import Gemini
 from tui_host.llm.events import CallArguments
-from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.model_request import join
 from tui_host.llm.tool_names import NameTable
 from tui_host.settings.model_options import Options
@@ -210,35 +210,6 @@ def test_results_are_one_content_in_the_order_of_the_calls() -> None:
     ]
 
 
-def test_images_of_results_stand_beside_them_for_models_of_before() -> None:
-    image = Image(media_type="image/png", data="QUJD")
-    told = Message(role="tool", parts=(ToolResult(call=FOREIGN, content=(Text(text="see"), image)),))
-    inline: JSON = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}
-
-    new = contents(assistant(FOREIGN), told, model="gemini-3-pro")[1]["parts"]
-    old = contents(assistant(FOREIGN), told, model="gemini-2.5-pro")[1]["parts"]
-
-    response: dict[str, JSON] = {"id": "call_1", "name": "get_weather", "response": {"output": "see"}}
-    assert new == [{"functionResponse": {**response, "parts": [inline]}}]
-    assert old == [{"functionResponse": response}, inline]
-
-
-def test_arguments_that_are_no_object_go_back_in_one() -> None:
-    broken = ToolCall(id="t", wire_id="", name="7 odd", arguments='{"a":')
-
-    (found,) = contents(assistant(broken))
-
-    assert found["parts"] == [
-        {"functionCall": {"name": "t7_odd", "args": {"unreadable_arguments": '{"a":'}}, "thoughtSignature": DUMMY}
-    ]
-
-
-def test_an_answer_without_a_part_is_left_out() -> None:
-    found = contents(user("x"), assistant(), assistant(Text(text="")), user("y"))
-
-    assert [one["role"] for one in found] == ["user", "user"]
-
-
 # Answers.
 
 
@@ -261,16 +232,6 @@ def test_arguments_are_the_model_s_own_bytes() -> None:
     assert json.loads(body[found.start : found.end])["functionCall"]["args"]["a"] == 2
 
 
-@pytest.mark.parametrize(
-    ("args", "arguments"),
-    [('"{\\"a\\":1}"', '{"a":1}'), ("[1]", "[1]"), ("null", ""), ("{}", "{}"), ('"\\ud83d"', "\ud83d")],
-)
-def test_arguments_of_other_types_are_taken_as_they_are(args: str, arguments: str) -> None:
-    (found,) = fold_of("gemini", chunk(call(("f", args)), finish="STOP")).calls
-
-    assert (found.call.arguments, found.complete) == (arguments, True)
-
-
 def test_a_call_that_the_provider_could_not_read_is_told_in_its_words() -> None:
     told = fold_of("gemini", chunk(finish="MALFORMED_FUNCTION_CALL", finishMessage="print(now("))
     silent = fold_of("gemini", chunk(finish="UNEXPECTED_TOOL_CALL"))
@@ -278,12 +239,6 @@ def test_a_call_that_the_provider_could_not_read_is_told_in_its_words() -> None:
     assert [one.reason for one in told.malformed] == ["print(now("]
     assert [one.reason for one in silent.malformed] == ["the provider could not read it (UNEXPECTED_TOOL_CALL)"]
     assert (told.stop, silent.stop) == ("bad call", "bad call")
-
-
-def test_nothing_is_read_after_an_error() -> None:
-    fold = fold_of("gemini", SAID + b'{"error":{"message":"it broke"}}\n\n' + chunk(part("more"), finish="STOP"))
-
-    assert (fold.text, fold.failure, fold.stop) == (TEXT, "it broke", "failed")
 
 
 # Refusals and models.
@@ -327,12 +282,6 @@ def test_a_wrong_key_and_a_prompt_too_long_are_told_as_such() -> None:
         b'{"error":{"details":[{"violations":[7]}]}}',
     ):
         assert GEMINI.error(503, (), odd).passes
-
-
-def test_models_without_a_list_of_methods_are_kept() -> None:
-    body = b'{"models":[{"name":"models/a"},{"name":"tunedModels/b"},{"name":7},7]}'
-
-    assert GEMINI.models(body) == ("a", "tunedModels/b")
 
 
 # The tree of a request.

@@ -148,16 +148,6 @@ async def test_a_refusal_has_the_provider_s_words_and_where_the_key_comes_from()
     assert (error.status, error.exchange) == (401, "x1")
 
 
-async def test_a_limit_says_how_long_to_wait() -> None:
-    answer = head("429 Too Many Requests", kind="application/json", more="retry-after: 30\r\n")
-
-    async with peer(saying(answer, b'{"error":{"message":"slow down"}}')) as there:
-        error = await refused(there.url)
-
-    assert (error.what, error.retry_after, error.remedy) == ("429: slow down", 30.0, "try again in 30 s")
-    assert len(there.requests) == 1
-
-
 async def test_a_redirect_is_told_and_never_followed() -> None:
     async with peer(saying(head(), RECORDED)) as evil:
         answer = head("307 Temporary Redirect", more=f"location: {evil.url}\r\n")
@@ -189,18 +179,6 @@ async def test_nobody_there_is_told_in_words() -> None:
     assert error.remedy == "is it running? check base_url"
     assert error.exchange == "x1"
     assert kinds(list(kept.since(0))) == ["request", "error"]
-
-
-async def test_a_date_to_wait_for_is_counted_from_the_hosts_clock_where_the_response_tells_no_time() -> None:
-    client = ModelClient(recorder(), {}, now=lambda: 1_792_567_680.0)  # 2026-10-21 07:28:00 UTC
-    busy = head("429 Busy", more="retry-after: Wed, 21 Oct 2026 07:28:30 GMT\r\n")
-
-    async with peer(saying(busy, b"later")) as there:
-        with pytest.raises(ModelError) as caught:
-            await told(client.stream(provider_at(there.url), ASK, place=PLACE))
-
-    assert caught.value.retry_after == 30.0
-    await client.aclose()
 
 
 async def wait_for_the_end(there: Peer) -> None:
@@ -310,13 +288,6 @@ async def test_a_bomb_is_refused() -> None:
         error = await refused(there.url)
 
     assert "200 times its length" in error.what
-
-
-async def test_a_coding_that_is_not_known_is_told() -> None:
-    async with peer(saying(head(more="content-encoding: rot13\r\n"), RECORDED)) as there:
-        error = await refused(there.url)
-
-    assert "rot13 cannot be decoded here" in error.what
 
 
 async def test_a_whole_answer_and_a_page_are_told_apart() -> None:

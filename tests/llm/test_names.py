@@ -44,14 +44,6 @@ def test_names_that_collide_are_both_hashed() -> None:
     assert table.name("c", "d") == "c__d"
 
 
-def test_a_name_does_not_depend_on_the_order_of_the_tools() -> None:
-    tools = [("s", "a.b"), ("s", "a/b"), ("a", "_b"), ("a_", "b")]
-
-    there, back = NameTable.make(tools), NameTable.make(reversed(tools))
-
-    assert [there.name(*tool) for tool in tools] == [back.name(*tool) for tool in tools]
-
-
 def test_a_tool_that_bears_the_hashed_name_of_another_takes_nothing_from_it() -> None:
     hashed = NameTable.make([("s", "a.b")]).name("s", "a.b")
     rival = ("s", hashed.removeprefix("s__"))

@@ -41,15 +41,6 @@ def test_a_result_without_its_call_is_left_out() -> None:
     assert protocol("native").prepare((user("x"), orphan), ()).messages == (user("x"),)
 
 
-def test_results_are_one_message() -> None:
-    native = protocol("native")
-
-    (message,) = native.results((result(MULTIPLY, Text(text="30")),), turn=4)
-
-    assert (message.role, message.turn, len(message.parts)) == ("tool", 4, 1)
-    assert native.results((), turn=4) == ()
-
-
 def test_events_pass_and_the_answer_is_the_text() -> None:
     reader = protocol("native").reader(TOOLS)
     event = TextDelta(text="<tool_use>", start=0, end=1)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.llm.recorded.asks import PIXEL, TOOLS, answered, user
+from tests.llm.recorded.asks import PIXEL, answered, user
 from tests.llm.recorded.case import TIME, WEATHER
 from tests.llm.recorded.ollama import RECORDED, asked, done, said, words
 from tests.llm.recorded.reading import MODEL, events_of, fold_of
@@ -16,7 +16,6 @@ from tui_host.llm.dialects.ollama.write import Ollama
 from tui_host.llm.events import CallArguments
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult
 from tui_host.llm.model_request import join
-from tui_host.llm.request_writing import UNREADABLE
 from tui_host.settings.model_options import Options
 from tui_host.settings.secrets import Secret
 
@@ -84,14 +83,6 @@ def test_ids_go_back_where_they_came_and_are_not_made_up_where_none_came() -> No
         assert [message["tool_name"] for message in told] == [WEATHER[0], TIME[0]]
 
 
-def test_arguments_that_are_no_object_go_back_as_one() -> None:
-    call = ToolCall(id="c", wire_id="", name="t", arguments='{"a":')
-
-    message = sent(user("x"), Message(role="assistant", parts=(call,)))[1]
-
-    assert message["tool_calls"] == [{"function": {"name": "t", "arguments": {UNREADABLE: '{"a":'}}}]
-
-
 def test_arguments_are_the_bytes_that_the_server_wrote() -> None:
     spelt = '{ "b" : 1.50, "a": "\\u4e2d", "b": 2e3 }'
     body = asked(("", ("t", spelt))) + done()
@@ -131,26 +122,6 @@ def test_images_of_results_follow_them_for_not_every_template_shows_them_there()
     assert messages[4]["images"] == [PIXEL]
 
 
-def test_names_of_foreign_tools_are_made_fit_both_times() -> None:
-    call = ToolCall(id="c", wire_id="", name="math.add!", arguments="{}")
-
-    _, asking, told = sent(
-        user("x"),
-        Message(role="assistant", parts=(call,)),
-        Message(role="tool", parts=(ToolResult(call=call, content=(Text(text="1"),)),)),
-    )
-
-    assert asking["tool_calls"] == [{"function": {"name": "math_add_", "arguments": {}}}]
-    assert told["tool_name"] == "math_add_"
-
-
-def test_times_are_seconds_and_what_is_not_told_is_not_known() -> None:
-    usage = fold_of("ollama", done(more={"eval_count": 3, "eval_duration": 1_500_000_000})).usage
-
-    assert (usage.output_total, usage.writing) == (3, 1.5)
-    assert (usage.input_total, usage.reading, usage.loading) == (None, None, None)
-
-
 def test_thinking_by_another_name_is_thinking_all_the_same() -> None:
     fold = fold_of("ollama", said(b'"content": "", "reasoning_content": "hm"') + words("so") + done())
 
@@ -172,16 +143,6 @@ def test_refusals_say_what_to_do(status: int, words: str, remedy: str) -> None:
 
     assert error.what.removeprefix("context overflow: ") == f"{status}: {words}"
     assert remedy in error.remedy
-
-
-def test_tools_are_the_servers_own_schemas() -> None:
-    tools = written(tools=TOOLS)["tools"]
-
-    assert isinstance(tools, list)
-    assert tools[0] == {
-        "type": "function",
-        "function": {"name": "get_weather", "description": "Weather of a city. 天气", "parameters": TOOLS[0].schema},
-    }
 
 
 def test_the_window_is_what_is_said_of_it_or_what_small_servers_take() -> None:

@@ -12,7 +12,7 @@ from tests.llm.streams import DONE, calls, chunk, events_of, fold_of, fragment
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai.read import ECHOED
 from tui_host.llm.events import Failed, Stopped, TextDelta
-from tui_host.llm.messages import Thinking, ToolCall, Usage
+from tui_host.llm.messages import Thinking, Usage
 
 
 def test_a_call_in_events_that_follow_each_other_has_one_range() -> None:
@@ -136,36 +136,11 @@ def test_thinking_that_must_go_back_says_under_which_key() -> None:
     assert other.parts == (Thinking(text="hm", provider="p", model="m"),)
 
 
-def test_parts_keep_the_order_in_which_they_began() -> None:
-    message = fold_of(
-        chunk({"reasoning": "hm"}),
-        calls(fragment(index=0, wire_id="1", name="a", arguments="{}")),
-        chunk({"content": "after"}),
-        chunk(finish="stop"),
-        DONE,
-    ).message(turn=3)
-
-    assert [type(part).__name__ for part in message.parts] == ["Thinking", "ToolCall", "Text"]
-    assert message.parts[1] == ToolCall(id="call-0", wire_id="1", name="a", arguments="{}")
-    assert (message.turn, message.stop) == (3, "tools")
-
-
 def test_a_character_whose_halves_came_in_two_events_is_one() -> None:
     halves = (b'{"content":"a\\ud83d"}', b'{"content":"\\ude00b\\ud83d"}')
     fold = fold_of(*(b'data: {"choices":[{"delta":' + half + b"}]}\n\n" for half in halves), DONE)
 
     assert fold.text == "a😀b\ud83d"
-
-
-@pytest.mark.parametrize("body", [b"", b": OPENROUTER PROCESSING\n\n", b"\n"])
-def test_a_response_without_a_word_is_cut(body: bytes) -> None:
-    assert (fold_of(body).stop, fold_of(body).failure) == ("cut", "")
-
-
-def test_a_whole_answer_that_breaks_off_is_cut() -> None:
-    fold = fold_of(b'{"choices":[{"message":{"content":"x')
-
-    assert (fold.stop, fold.unreadable) == ("cut", 1)
 
 
 @given(st.binary(max_size=300))

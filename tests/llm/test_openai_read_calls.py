@@ -24,12 +24,6 @@ def test_the_token_limit_cuts_the_last_call() -> None:
     assert (fold.stop, fold.calls[0].complete) == ("length", False)
 
 
-ONE = {"id": "1", "name": "get_weather"}
-
-
-TWO = {"id": "2", "name": "get_time"}
-
-
 HEAD, TAIL = '{"city":', '"Paris"}'
 
 
@@ -136,12 +130,6 @@ def test_every_service_s_way_of_sending_calls_gives_the_two_calls(quirk: str) ->
     assert fold.stop == "tools"
 
 
-def test_a_call_without_arguments_keeps_them_empty() -> None:
-    fold = fold_of(calls(fragment(index=0, wire_id="1", name="now", arguments="")), chunk(finish="tool_calls"), DONE)
-
-    assert asked(fold) == [("now", "")]
-
-
 def test_the_dead_function_call_is_read_too() -> None:
     fold = fold_of(
         chunk({"function_call": {"name": "now", "arguments": ""}}),
@@ -153,22 +141,12 @@ def test_the_dead_function_call_is_read_too() -> None:
     assert (asked(fold), fold.stop) == ([("now", "{}")], "tools")
 
 
-def test_tool_calls_without_a_call_are_an_end() -> None:
-    assert fold_of(chunk({"content": "no"}), chunk(finish="tool_calls"), DONE).stop == "end"
-
-
 def test_calls_beyond_the_limit_are_told_and_left_out() -> None:
     found = events_of([calls(fragment(index=n, wire_id=f"i{n}", name="t", arguments="{}")) for n in range(200)])
 
     assert len([one for one in found if isinstance(one, CallStarted)]) == 128
     assert len([one for one in found if isinstance(one, CallsLeftOut)]) == 1
     assert not [one for one in found if isinstance(one, Unreadable)]
-
-
-def test_an_index_of_a_thousand_million_costs_nothing() -> None:
-    fold = fold_of(calls(fragment(index=10**9, wire_id="1", name="t", arguments="{}")), chunk(finish="stop"), DONE)
-
-    assert asked(fold) == [("t", "{}")]
 
 
 def test_arguments_beyond_the_limit_are_cut_and_not_complete() -> None:

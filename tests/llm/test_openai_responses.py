@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
-from tests.llm.recorded.asks import TOOLS, answered, calls_of, loop, user
+from tests.llm.recorded.asks import TOOLS, loop, user
 from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER
 from tests.llm.recorded.openai_responses import (
     BEGAN,
@@ -146,24 +145,6 @@ def test_to_another_model_only_what_everybody_understands_goes() -> None:
     assert set(found[2]) == {"type", "call_id", "name", "arguments"}
 
 
-def test_a_thought_that_led_to_nothing_stays_behind() -> None:
-    told = loop(RECORDED)[1]
-    cut = replace(told, parts=tuple(part for part in told.parts if not isinstance(part, ToolCall)))
-
-    assert kinds(items(cut)) == ["reasoning", "message"]
-    assert kinds(items(assistant(*told.parts[:1]))) == []
-
-
-def test_where_a_thought_cannot_go_back_the_others_do_not_speak_of_it() -> None:
-    bare: dict[str, JSON] = {"type": "reasoning", "id": "rs_1", "summary": []}
-    told = answer(opened(0, bare), closed(0, bare), words(1), call(2, WEATHER, "a"))
-
-    found = items(told, answered(told))
-
-    assert kinds(found) == ["message", "function_call", "function_call_output"]
-    assert not any("id" in one for one in found)
-
-
 def test_thinking_of_open_models_goes_back_as_it_came() -> None:
     raw: dict[str, JSON] = {"type": "reasoning", "id": "rs_1", "content": [{"type": "reasoning_text", "text": "hm"}]}
     told = answer(closed(0, {**raw, "encrypted_content": None}), call(1, WEATHER, "a"))
@@ -180,14 +161,6 @@ def test_items_of_kinds_that_we_do_not_know_go_back_whole_but_for_calls_that_nob
 
     assert kinds(items(told)) == ["web_search_call", "message"]
     assert items(told)[0] == search
-
-
-def test_a_refusal_goes_back_as_one() -> None:
-    told = fold_of(DIALECT, RECORDED.ends["a refusal"].body).message(turn=1)
-
-    (found,) = items(told)
-
-    assert found["content"] == [{"type": "refusal", "refusal": "I cannot."}]
 
 
 def test_calls_of_other_vendors_keep_their_ids_and_their_arguments_to_the_byte() -> None:
@@ -245,40 +218,6 @@ def test_a_tool_that_a_namespace_holds_is_named_with_it_wherever_it_stands() -> 
     assert found.call.name == "mcp__math.add"
 
 
-def test_the_events_of_one_call_are_one_range() -> None:
-    (found,) = fold_of(DIALECT, RECORDED.tools.body).calls
-    ((start, end),) = found.spans
-
-    assert RECORDED.tools.body[start:end] == call(1, WEATHER, "call_1").rstrip()
-
-
-def test_text_that_was_not_streamed_to_its_end_is_told_at_its_end() -> None:
-    where: dict[str, JSON] = {"output_index": 0, "content_index": 0}
-    begun = opened(0, {"type": "message", "id": "msg_0", "content": []})
-    some = begun + named("response.output_text.delta", **where, delta=TEXT[:4])
-
-    assert fold_of(DIALECT, some, closed(0, said(0)), over()).text == TEXT
-    assert fold_of(DIALECT, some, over("completed", said(0))).text == TEXT
-    assert fold_of(DIALECT, begun, closed(0, said(0)), over()).text == TEXT
-
-
-def test_parts_of_a_summary_are_paragraphs() -> None:
-    where: dict[str, JSON] = {"item_id": "rs_1", "output_index": 0}
-    summary: JSON = [{"type": "summary_text", "text": "One."}, {"type": "summary_text", "text": "Two."}]
-    whole: dict[str, JSON] = {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "x"}
-    streamed = [
-        opened(0, {"type": "reasoning", "id": "rs_1", "summary": []}),
-        named("response.reasoning_summary_part.added", **where, summary_index=0),
-        named("response.reasoning_summary_text.delta", **where, delta="One."),
-        named("response.reasoning_summary_part.added", **where, summary_index=1),
-        named("response.reasoning_summary_text.delta", **where, delta="Two."),
-        closed(0, whole),
-    ]
-
-    assert fold_of(DIALECT, *streamed, over()).thinking == "One.\n\nTwo."
-    assert fold_of(DIALECT, closed(0, whole), over()).thinking == "One.\n\nTwo."
-
-
 @pytest.mark.parametrize(
     ("status", "stop"),
     [("completed", "end"), ("queued", "cut"), ("in_progress", "cut"), ("failed", "failed"), ("cancelled", "failed")],
@@ -288,16 +227,6 @@ def test_a_whole_answer_ends_as_its_status_says(status: str, stop: str) -> None:
 
     assert (fold.text, fold.stop) == (TEXT, stop)
     assert bool(fold.failure) == (stop == "failed")
-
-
-def test_a_whole_answer_points_at_its_items_and_gives_them_back() -> None:
-    body = text({"status": "completed", "output": [REASONING, said(1), item(WEATHER, "a", "fc_1"), 7]})
-
-    fold = fold_of(DIALECT, body)
-    ((start, end),) = fold.calls[0].spans
-
-    assert json.loads(body[start:end]) == item(WEATHER, "a", "fc_1")
-    assert kinds(items(fold.message(turn=1))) == ["reasoning", "message", "function_call"]
 
 
 # The tree of a request.
@@ -335,25 +264,3 @@ def test_every_kind_of_item_has_its_place_in_the_tree() -> None:
         ("call", "model", '{"a":1}'),
         ("result", "s", "21 C"),
     ]
-
-
-def test_an_input_that_is_a_text_is_a_question() -> None:
-    outline = RESPONSES.outline(b'{"model":"m","input":"hello"}')
-
-    assert outline is not None
-    assert [(one.kind, one.label, one.preview) for one in outline.parts] == [
-        ("option", "option", "m"),
-        ("message", "user", "hello"),
-    ]
-
-
-def test_each_result_is_found_in_the_request_that_tells_it() -> None:
-    told = fold_of(DIALECT, RECORDED.parallel.body).message(turn=1)
-    body = RESPONSES.write(Ask(model=MODEL, messages=(user("x"), told, answered(told))), TARGET).body
-
-    outline = RESPONSES.outline(body)
-
-    assert outline is not None
-    results = [one for one in outline.walk() if one.kind == "result"]
-    assert [one.name for one in results] == [one.name for one in calls_of(told)]
-    assert [json.loads(outline.bytes_of(one))["output"] for one in results] == ["20 C", "21 C"]

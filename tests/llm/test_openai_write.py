@@ -10,12 +10,10 @@ import pytest
 from tests.llm.asking import TARGET
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.dialect_table import DIALECTS, dialect
 from tui_host.llm.dialects.openai.read import ECHOED
 from tui_host.llm.dialects.openai.write import OpenAI
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.settings.model_options import Options
-from tui_host.settings.secrets import Secret
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 MULTIPLY = ToolCall(id="t1s1c0", wire_id="call_1", name="math__multiply", arguments='{"a": 6,"b":5}')
@@ -47,13 +45,6 @@ def assistant(*parts: Part) -> Message:
 
 def result(call: ToolCall, *content: Text | Image) -> ToolResult:
     return ToolResult(call=call, content=content)
-
-
-def written(*messages: Message, **more: object) -> dict[str, JSON]:
-    value: dict[str, JSON] = json.loads(
-        OpenAI().write(Ask(model="m", messages=messages, **more), TARGET).body  # pyright: ignore[reportArgumentType] - shorthand
-    )
-    return value
 
 
 def messages_of(*messages: Message, model: str = "m") -> list[dict[str, JSON]]:
@@ -146,37 +137,6 @@ def test_mistral_gets_ids_of_nine_letters_and_digits_and_no_user_behind_results(
     assert (body["random_seed"], "seed" in body) == (7, False)
 
 
-def test_the_same_id_in_two_turns_is_answered_each_time() -> None:
-    one = ToolCall(id="t1c0", wire_id="call_0", name="t", arguments="{}")
-    two = ToolCall(id="t2c0", wire_id="call_0", name="t", arguments="{}")
-
-    messages = messages_of(
-        user("x"),
-        assistant(one),
-        Message(role="tool", parts=(result(one, Text(text="1")),)),
-        assistant(two),
-        Message(role="tool", parts=(result(two, Text(text="2")),)),
-    )
-
-    assert [message.get("tool_call_id") for message in messages] == [None, None, "call_0", None, "call_0"]
-
-
-def test_a_name_that_no_vendor_takes_is_made_fit_when_it_goes_back() -> None:
-    call = ToolCall(id="c", wire_id="w", name="math.add two!", arguments="{}")
-
-    sent = messages_of(user("x"), assistant(call))[1]["tool_calls"]
-
-    assert isinstance(sent, list)
-    assert isinstance(sent[0], dict)
-    assert sent[0]["function"] == {"name": "math_add_two_", "arguments": "{}"}
-
-
-def test_an_answer_without_words_is_not_sent() -> None:
-    messages = messages_of(user("x"), assistant(Thinking(text="hm")), assistant(), user("y"))
-
-    assert [message["role"] for message in messages] == ["user", "user"]
-
-
 def test_thinking_goes_back_where_it_is_demanded_once_there_are_calls() -> None:
     ours = Thinking(text="hm", provider="p", model="m", echo=ECHOED)
     told = Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),))
@@ -206,11 +166,6 @@ def test_thinking_goes_back_to_nobody_else(thinking: Thinking) -> None:
     assert ECHOED not in body
 
 
-def test_without_tools_the_key_is_left_out() -> None:
-    assert "tools" not in written(user("x"))
-    assert "stream_options" not in written(user("x"), stream=False)
-
-
 def test_half_a_character_and_what_json_cannot_say_do_not_stop_a_request() -> None:
     tool = ToolSpec(name="t", description="d", schema={"type": "object", "maximum": float("inf")}, server="s", tool="t")
 
@@ -235,29 +190,3 @@ def test_the_extra_body_wins_and_keeps_the_messages_last() -> None:
     value: dict[str, JSON] = json.loads(body)
     assert (value["seed"], value["stream_options"]) == (2, None)
     assert list(value)[-1] == "messages"
-
-
-def test_the_credential_is_a_bearer_token_that_no_repr_shows() -> None:
-    assert OpenAI().headers(Secret("KEY", "sk-123"), TARGET) == (("Authorization", "Bearer sk-123"),)
-    assert OpenAI().headers(None, TARGET) == ()
-
-
-@pytest.mark.parametrize(
-    ("body", "names"),
-    [
-        (b'{"object":"list","data":[{"id":"a"},{"id":"b"},{"id":"a"},{}]}', ("a", "b")),
-        (b'{"models":[{"name":"a"}]}', ("a",)),
-        (b'["a"]', ("a",)),
-        (b'{"data":null}', ()),
-        (b"<html>", ()),
-        (b"7", ()),
-    ],
-)
-def test_a_list_of_models_is_read_in_every_form(body: bytes, names: tuple[str, ...]) -> None:
-    assert OpenAI().models(body) == names
-
-
-def test_dialects_are_found_by_name_and_the_rest_is_told() -> None:
-    assert dialect("openai") is DIALECTS["openai"]
-    with pytest.raises(Exception, match="one of: openai"):
-        dialect("smtp")

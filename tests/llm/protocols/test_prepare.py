@@ -121,13 +121,6 @@ def test_a_session_may_change_its_protocol_in_the_middle(name: str, before: str)
 
 
 @protocols
-def test_a_call_without_a_result_is_told_to_have_none(name: str) -> None:
-    prepared = speaking(name).prepare(history("11")[:-1], TOOLS)
-    (told,) = prepared.told
-    assert "No result" in text_of(prepared.messages[told.message])[told.start : told.end]
-
-
-@protocols
 def test_images_stand_behind_the_words_that_name_them(name: str) -> None:
     result = ToolResult(call=asked("math__add"), content=(Image(media_type="image/png", data="AA=="),))
     prepared = speaking(name).prepare([*history("11")[:2], _asks(result), Message(role="tool", parts=(result,))], TOOLS)
@@ -141,13 +134,6 @@ def _asks(result: ToolResult) -> Message:
 
 
 @protocols
-def test_a_result_in_the_protocols_own_grammar_is_data(name: str) -> None:
-    prepared = speaking(name).prepare(history(call(name)), TOOLS)
-    assert [message.role for message in prepared.messages] == ["system", "user", "assistant", "user"]
-    assert len(prepared.told) == 1
-
-
-@protocols
 def test_a_correction_names_the_tool_and_shows_its_schema(name: str) -> None:
     found = read(name, call(name, "multiply", "[6, 5]"))
     said = speaking(name).correction(found.malformed, TOOLS)
@@ -155,12 +141,6 @@ def test_a_correction_names_the_tool_and_shows_its_schema(name: str) -> None:
     assert "multiply" in form
     assert '"required"' in form
     assert call(name)[:8] in form
-
-
-def test_in_cline_the_result_of_a_call_that_does_not_exist_names_the_server_that_was_asked() -> None:
-    told = ToolResult(call=asked("math__ad"), content=(Text(text="Error: there is none"),), is_error=True)
-    messages = [user("hi"), Message(role="assistant", parts=(told.call,)), Message(role="tool", parts=(told,))]
-    assert "[use_mcp_tool for 'math'] Result:" in text_of(speaking("cline").prepare(messages, TOOLS).messages[3])
 
 
 @pytest.mark.parametrize(("name", "closing"), [("cherry", "</result>"), ("hermes", "</tool_response>")])
@@ -191,17 +171,6 @@ def test_cline_lists_the_resources_of_servers_that_have_any() -> None:
     assert "### Direct Resources\n- math://tables (Tables): all of math://tables" in system
     assert "- resources/read" not in system
     assert [name for name in PROTOCOLS if speaking(name).reads_resources] == ["cline"]
-
-
-def test_cline_describes_the_reading_of_resources_where_there_are_any_to_read() -> None:
-    with_any, without = (
-        text_of(speaking("cline").prepare([user("hi")], tools).messages[0]) for tools in ((*TOOLS, READER), TOOLS)
-    )
-
-    assert "access_mcp_resource" in with_any
-    assert "resource" not in without
-    assert "{" + "/" not in with_any
-    assert with_any.count("## ask_followup_question") == without.count("## ask_followup_question") == 1
 
 
 def test_a_resource_asked_for_in_clines_way_is_a_call_and_its_result_is_framed_as_one() -> None:

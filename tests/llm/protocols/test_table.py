@@ -52,12 +52,6 @@ def test_one_call(name: str) -> None:
 
 
 @protocols
-def test_a_call_behind_words(name: str) -> None:
-    found = read_all_ways(name, f"Let me see…\n\n{call(name)}\n")
-    assert (found.calls, found.text.strip(), found.cut) == (ONE, "Let me see…", "")
-
-
-@protocols
 def test_several_calls(name: str) -> None:
     answer = f"{call(name)}\n{call(name, 'multiply')}"
     found = read_all_ways(name, answer)
@@ -89,27 +83,12 @@ def test_an_invented_result(name: str) -> None:
 
 
 @protocols
-def test_a_call_that_rests_on_an_invented_result(name: str) -> None:
-    found = read_all_ways(name, f"{call(name)}\n{made_up(name)}\n{call(name, 'multiply')}")
-    assert found.calls[:1] == ONE
-    if name != "function":  # what it tells of results has no form of its own
-        assert (found.calls, found.text.strip()) == (ONE, "")
-
-
-@protocols
 def test_a_tag_in_prose(name: str) -> None:
     tag = call(name).partition("\n")[0].partition(" ")[0]
     answer = f"To call one, I write `{tag}` and then what it takes: {tag} again, `{call(name)[:20]}`."
     found = read_all_ways(name, answer.replace("\n", " "))
     assert (found.calls, found.malformed, found.cut) == ([], [], "")
     assert found.text == answer.replace("\n", " ")
-
-
-@protocols
-def test_a_call_as_an_example_in_a_fence(name: str) -> None:
-    answer = f"So:\n```text\nan example:\n{call(name)}\nand more\n```\nThat is all."
-    found = read_all_ways(name, answer)
-    assert (found.calls, found.malformed, found.text) == ([], [], answer)
 
 
 @protocols
