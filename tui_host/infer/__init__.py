@@ -1,1 +1,1 @@
-"""Which records of another host's wires belong together, found out without that host's help."""
+"""Infer which records of a tapped host belong together: conversations, calls, frames and results."""

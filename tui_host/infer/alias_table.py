@@ -1,4 +1,4 @@
-"""Which tools the names in a model's answers may stand for, by what servers list and hosts tell of them."""
+"""Resolve the tool names in a model's answers, by what servers list and what requests offer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Naming:
-    """Knows what names stand for, as far as tools are known by now.
+    """Resolves tool names with the tools that servers have listed so far.
 
     Args:
         talks: The conversations.
@@ -27,25 +27,25 @@ class Naming:
         self._named: tuple[int, dict[str, frozenset[tuple[str, str]]]] = (0, {})
 
     def means(self, asking: Asking, name: str, server: str, tool: str) -> bool:
-        """Whether a name in an answer may stand for a server's tool."""
+        """Return whether a name in an answer may stand for a server's tool."""
         return asking.offers.means(name, server, tool, self._listed(server))
 
     def may_ask_for(self, asking: Asking, server: str, tool: str) -> bool:
-        """Whether a model is offered a server's tool."""
+        """Return whether a request offers a server's tool to the model."""
         return asking.offers.may_ask_for(server, tool, self._listed(server))
 
     def tools_named(self, name: str, asking: Asking) -> frozenset[tuple[str, str]]:
-        """Server and own name of the tools that a name in an answer may stand for, as far as tools are known."""
-        known = self._frames.tools
-        if self._named[0] != len(known):
-            self._named = len(known), {}
+        """Return server and name of the listed tools that a name in an answer may stand for."""
+        tools = self._frames.tools
+        if self._named[0] != len(tools):
+            self._named = len(tools), {}
         named = self._named[1]
         if name not in named:
-            named[name] = tools_named(name, known)
+            named[name] = tools_named(name, tools)
         return frozenset((server, tool) for server, tool in named[name] if self.means(asking, name, server, tool))
 
     def _listed(self, server: str) -> Mapping[str, str] | None:
-        """What a server says of its tools; None where it has no name: a tap, which has, stands before one peer, and a file before any."""
+        """Return a server's tool list; None where the server has no name, as in a file or a tap of several peers."""
         if not self._talks.captures.isdisjoint(self._frames.captures.get(server, ())):
             return None
         return self._frames.listed.get(server, _NOTHING)

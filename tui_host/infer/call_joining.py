@@ -1,4 +1,4 @@
-"""The calls that models asked for with what belongs to each on all wires: its frames, and where its result is told."""
+"""Join each call that a model made with the frames on its server's wire and with the result in the next request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Unheeded: TypeAlias = dict[tuple[str, str, str | None], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """A call with all that is known of it.
+    """A call with the frames and results that belong to the call.
 
     Attributes:
         asked: The call.
@@ -49,16 +49,16 @@ class Joined:
 
     @property
     def is_inferred(self) -> bool:
-        """Whether a frame carries it by what it says alone, and names no call."""
+        """Whether any frame was matched by content, without the call's id."""
         return not all(map(self.is_named_in, self.sent))
 
     def is_named_in(self, sent: Sent) -> bool:
-        """Whether a frame has the model's id of the call."""
+        """Return whether a frame contains the model's id of the call."""
         return self.asked.wire_id in sent.ids
 
 
 class Joining:
-    """Joins what conversations and servers have said by now.
+    """Joins the calls and frames read so far.
 
     Args:
         talks: The conversations.
@@ -76,23 +76,23 @@ class Joining:
         self._before: dict[Key, Sequence[tuple[Asked, Told | None]]] = {}
 
     def joined(self) -> Iterator[Joined]:
-        """All calls that were asked for, in order, with the frames and places that are theirs without a doubt."""
+        """Yield all calls in order, each with the frames and results that certainly belong to the call."""
         asked: list[Asked] = []
-        told: dict[str, list[Told]] = {}
+        results: dict[str, list[Told]] = {}
         candidates: list[Candidate] = []
         unheeded: _Unheeded = {}
         names = {line: host_named(name) for line, name in self._frames.clients.items()}
         lines = self._connections(names)
-        for key, said in self._talks.said.items():
-            calls = said.asking.calls()
+        for key, exchange in self._talks.said.items():
+            calls = exchange.asking.calls()
             asked += calls
             for call, place in self._talks.told(key):
-                told.setdefault(call.key, []).append(place)
+                results.setdefault(call.key, []).append(place)
             if not self._talks.is_left(key):
-                candidates += self._candidates(key, calls, told, lines[said.asking.host])
-            candidates += self._candidates_before(key, lines[said.asking.host], unheeded)
-            for call, meaning in zip(() if said.children else calls, said.asking.meant(), strict=False):
-                unheeded.setdefault((_named(said.asking.host), *meaning), call.at_ns)
+                candidates += self._candidates(key, calls, results, lines[exchange.asking.host])
+            candidates += self._candidates_before(key, lines[exchange.asking.host], unheeded)
+            for call, meaning in zip(() if exchange.children else calls, exchange.asking.meant(), strict=False):
+                unheeded.setdefault((_named(exchange.asking.host), *meaning), call.at_ns)
         connections = [
             Connection(line=line, server=server, client=names.get(line, ""), since_ns=self._frames.since[line])
             for line, server in self._frames.peers.items()
@@ -104,13 +104,13 @@ class Joining:
         for frame, calls in matched.doubtful.items():
             for call in calls:
                 rivals.setdefault(call, []).append(self._frames.sent[frame])
-        tools = {each.asked.key: each.tools for each in candidates}
+        tools = {candidate.asked.key: candidate.tools for candidate in candidates}
         for call in asked:
             sent = matched.frames.get(call.key, ())
             place = matched.told.get(call.key, call.key)
-            named = [each for each in tools.get(call.key, ()) if names_server(call.name, *each)]
+            named = [tool for tool in tools.get(call.key, ()) if names_server(call.name, *tool)]
             server, tool = (sent[0].server, sent[0].tool) if sent else named[0] if len(named) == 1 else ("", call.name)
-            places = tuple(told.get(place or "", ()))
+            places = tuple(results.get(place or "", ()))
             rival = tuple(rivals.get(call.key, ()))
             yield Joined(
                 asked=call,
@@ -123,10 +123,10 @@ class Joining:
             )
 
     def _connections(self, names: Mapping[Line, str]) -> Mapping[str, frozenset[Line]]:
-        """The connections on which each host that asks may have its calls sent: who says the same name to both sides has its own alone."""
+        """Return the connections that each host may use; a host known by name to model and server uses only its own."""
         peers = self._frames.peers
         clients = {line: names.get(line, "") for line in peers}
-        asking = {said.asking.host for said in self._talks.said.values()}
+        asking = {exchange.asking.host for exchange in self._talks.said.values()}
         own = {host for host in asking.intersection(clients.values()) if is_host(host)}
         at_servers = {(client, peers[line]) for line, client in clients.items() if client in asking - {""}}
 
@@ -143,12 +143,12 @@ class Joining:
         self,
         key: Key,
         calls: Sequence[Asked],
-        told: Mapping[str, Sequence[Told]],
+        results: Mapping[str, Sequence[Told]],
         connections: frozenset[Line],
     ) -> Iterator[Candidate]:
-        said, until = self._talks.said[key], self._talks.until(key)
-        asking = said.asking
-        first_told = {call: next(iter(told.get(call.key, ())), None) for call in calls}
+        exchange, until = self._talks.said[key], self._talks.until(key)
+        asking = exchange.asking
+        first_told = {call: next(iter(results.get(call.key, ())), None) for call in calls}
         places = places_of(first_told)
         for call, (name, arguments) in zip(calls, asking.meant(), strict=True):
             candidate = self._candidate(key, call, name, arguments, connections)
@@ -157,14 +157,14 @@ class Joining:
     def _candidate(
         self, key: Key, call: Asked, name: str, arguments: str | None, connections: frozenset[Line]
     ) -> Candidate:
-        """A call of a request's conversation, as far as that tells of it."""
-        said = self._talks.said[key]
-        asking = said.asking
+        """Build a candidate from a call and its conversation."""
+        exchange = self._talks.said[key]
+        asking = exchange.asking
         return Candidate(
             asked=call,
             arguments=arguments,
             tools=self._naming.tools_named(name, asking),
-            talk=said.talk,
+            talk=exchange.talk,
             agent=(key[0], asking.host, asking.agent),
             connections=connections,
             is_timed=asking.is_timed,
@@ -174,28 +174,28 @@ class Joining:
         )
 
     def _candidates_before(self, key: Key, connections: frozenset[Line], unheeded: _Unheeded) -> Iterator[Candidate]:
-        """The calls that a request repeats that were asked for when nobody listened: what carried them carries no other.
+        """Yield candidates for uncaptured calls that a request repeats, because their frames carry no other calls.
 
-        Not those that may have been heard, in an answer from which nothing goes on: hosts give calls ids of their own, above all where
-        they go on with another vendor's model.
+        Calls that were captured after all, in an answer that nothing continues, are left out: hosts assign call ids of their
+        own, above all when they continue with another vendor's model.
         """
-        said = self._talks.said[key]
-        asking = said.asking
+        exchange = self._talks.said[key]
+        asking = exchange.asking
         if key not in self._before:
-            since_ns = 0 if said.parent is None else self._talks.said[said.parent].asking.end_ns
-            self._before[key] = calls_before(said, since_ns)
+            since_ns = 0 if exchange.parent is None else self._talks.said[exchange.parent].asking.end_ns
+            self._before[key] = calls_before(exchange, since_ns)
         of_answer: dict[str, dict[Asked, Told | None]] = {}
-        for call, told in self._before[key]:
-            of_answer.setdefault(call.exchange, {})[call] = told
+        for call, result in self._before[key]:
+            of_answer.setdefault(call.exchange, {})[call] = result
         for calls in of_answer.values():
             places = places_of(calls)
-            for call, told in calls.items():
+            for call, result in calls.items():
                 name, arguments = meant(call)
                 if unheeded.get((_named(asking.host), name, arguments), asking.at_ns) < asking.at_ns:
                     continue
                 candidate = self._candidate(key, call, name, arguments, connections)
                 until = asking.at_ns
-                yield replace(candidate, until_ns=until, told=told, places=places.get(call), is_of_before=True)
+                yield replace(candidate, until_ns=until, told=result, places=places.get(call), is_of_before=True)
 
 
 def _named(host: str) -> str:

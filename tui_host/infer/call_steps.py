@@ -1,4 +1,4 @@
-"""In which turn and step a call seems to stand while its story goes on: those of the exchange that seems to have asked for it."""
+"""Guess turn and step of a call while a story is growing, from the exchange that seems to have made the call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOKED_BACK = 50
 
 
 class Steps:
-    """Finds for each frame of a call, as it comes, the exchange that seems to have asked for it. It is no link: more may tell otherwise.
+    """Guesses for each new frame which exchange made the call. A guess is no link: later records may contradict it.
 
     Args:
         talks: The conversations.
@@ -33,7 +33,7 @@ class Steps:
         self._carried: dict[tuple[Key, int], FrameKey] = {}
 
     def of(self, call: FrameKey) -> Said | None:
-        """The exchange that seems to have asked for a call, None if none does; of its answer the same."""
+        """Return the exchange that seems to have made a call, None if there is none. The guess never changes."""
         if call not in self._found:
             self._found[call] = self._find(self._frames.sent[call])
         return self._found[call]
@@ -43,14 +43,14 @@ class Steps:
         recent = self._recent(client)
         if sent.mono_ns is None:  # all that was said may stand before it in the file: calls are taken in their order
             recent = reversed(list(recent))
-        for said in recent:
-            call = self._call_of(said, sent)
+        for exchange in recent:
+            call = self._call_of(exchange, sent)
             if call is None:
                 continue
-            if sent.mono_ns is not None and any(self._may_be_of(other, said, sent) for other in recent):
+            if sent.mono_ns is not None and any(self._may_be_of(rival, exchange, sent) for rival in recent):
                 return None
             self._carried[call] = sent.key
-            return said
+            return exchange
         # What was asked may not be recorded to its end yet, or the host may have changed it: while it is at that.
         last = next(self._recent(client), None)
         if (
@@ -65,21 +65,21 @@ class Steps:
         return None
 
     def _may_still_send(self, key: Key, sent: Sent) -> bool:
-        """Whether a conversation had not gone on from an answer when a call was sent, as far as clocks agree."""
+        """Return whether a frame was sent before the conversation continued, as far as the clocks agree."""
         until = self._talks.until(key)
         return until is None or sent.at_ns <= until + DOUBTFUL_NS
 
-    def _may_be_of(self, other: Said, said: Said, sent: Sent) -> bool:
-        """Whether a frame may as well be of another conversation that goes on at the time."""
+    def _may_be_of(self, rival: Said, exchange: Said, sent: Sent) -> bool:
+        """Return whether a frame may also belong to a concurrent conversation."""
         return (
-            other.talk != said.talk
-            and other.asking.is_at_work(sent.at_ns)
-            and self._call_of(other, sent, is_free=True) is not None
+            rival.talk != exchange.talk
+            and rival.asking.is_at_work(sent.at_ns)
+            and self._call_of(rival, sent, is_free=True) is not None
         )
 
-    def _call_of(self, said: Said, sent: Sent, *, is_free: bool = False) -> tuple[Key, int] | None:
-        """The call of an answer that a frame is, and no frame before it was answered as that, or was sent at all if it is to be free."""
-        asking = said.asking
+    def _call_of(self, exchange: Said, sent: Sent, *, is_free: bool = False) -> tuple[Key, int] | None:
+        """Return the call of an answer that a frame seems to carry, unless another frame carries the call."""
+        asking = exchange.asking
         alike = [
             (asking.key, number)
             for number, (name, arguments) in enumerate(asking.meant())
@@ -96,12 +96,12 @@ class Steps:
         return next(iter((*free, *open_)), None)
 
     def _recent(self, client: str) -> Iterator[Said]:
-        """The last exchanges, the newest first, save those of another host than a client's."""
-        for said in islice(reversed(self._talks.said.values()), _LOOKED_BACK):
-            host = said.asking.host
+        """Yield recent exchanges, the newest first, without those of hosts other than the client's."""
+        for exchange in islice(reversed(self._talks.said.values()), _LOOKED_BACK):
+            host = exchange.asking.host
             if host == client or not (is_host(host) and is_host(client)):
-                yield said
+                yield exchange
 
     def _client_of(self, sent: Sent) -> str:
-        """The host that sent a frame, as it calls itself."""
+        """Return the host that sent a frame, by the client's name."""
         return host_named(self._frames.clients.get(sent.line, ""))

@@ -1,4 +1,4 @@
-"""What is known of calls on either wire before they are joined. Values only; times are nanoseconds on one wall clock."""
+"""Define calls, frames, answers and results before joining. All times are nanoseconds on one wall clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BEGINNING = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A call that a model asked for.
+    """A call that a model made.
 
     Attributes:
         key: Names it in its story.
@@ -52,7 +52,7 @@ class Asked:
 
 
 class Says(NamedTuple):
-    """What an answer says, in the words of its attributes: those that say the same are read as one."""
+    """The content of an answer, for comparing answers."""
 
     texts: tuple[str, ...]
     beside: tuple[str, ...]
@@ -62,7 +62,7 @@ class Says(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a server answered to a call: a result, or an error.
+    """A server's answer to a call: a result or an error.
 
     Attributes:
         seq: The frame's record.
@@ -84,13 +84,13 @@ class Answer:
 
     @property
     def says(self) -> Says:
-        """What it says, whenever that was."""
+        """The content without the times."""
         return Says(self.texts, self.beside, self.is_error, self.is_whole)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A `tools/call` frame, or one of `resources/read`.
+    """A frame with `tools/call` or `resources/read`.
 
     Attributes:
         capture: The tap's capture.
@@ -134,66 +134,66 @@ class Sent:
 
     @property
     def boot_ns(self) -> int | None:
-        """When its own clock stood at nothing; None where that is not known."""
+        """The zero of the tap's monotonic clock on the wall clock; None if unknown."""
         return None if self.mono_ns is None else self.at_ns - self.mono_ns
 
     @property
     def line(self) -> Line:
-        """The connection that it was sent on."""
+        """The frame's connection."""
         return self.capture, self.connection
 
     @property
     def over(self) -> tuple[int, int] | None:
-        """When the host no longer waited for it, and by which record; None while it does. An answer may still come later."""
+        """Time and record of the end of the host's wait, by answer or cancellation; None while waiting."""
         answered = None if self.answer is None else (self.answer.at_ns, self.answer.seq)
         return self.dropped or answered
 
     @property
     def key(self) -> FrameKey:
-        """Names it."""
+        """The frame's key."""
         return self.capture, self.seq, self.number
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A frame, with those before it that carried the same because no answer came."""
+    """A frame together with its unanswered earlier tries."""
 
     frames: tuple[Sent, ...]
 
     @property
     def last(self) -> Sent:
-        """The one that counts."""
+        """The last try."""
         return self.frames[-1]
 
     @property
     def key(self) -> FrameKey:
-        """Names it."""
+        """The key of the last try."""
         return self.last.key
 
     @property
     def sent(self) -> tuple[int, int]:
-        """When it was sent at first, and by which record."""
+        """Time and record of the first try."""
         return self.frames[0].at_ns, self.frames[0].seq
 
     @property
     def over(self) -> tuple[int, int]:
-        """When its host no longer waited for it, and by which record; nothing while it does."""
+        """Time and record of the end of the host's wait; zeros while waiting."""
         return self.last.over or (0, 0)
 
     @property
     def first_line(self) -> Line:
-        """The connection that it was sent on at first."""
+        """The connection of the first try."""
         return self.frames[0].line
 
     @property
     def line(self) -> Line:
-        """The connection."""
+        """The connection of the last try."""
         return self.last.line
 
     @property
     def lines(self) -> set[Line]:
-        """All its connections."""
-        return {each.line for each in self.frames}
+        """The connections of all tries."""
+        return {frame.line for frame in self.frames}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,12 +222,12 @@ class Told:
 
 
 def canonical(value: JSON) -> str:
-    """The one text that equal JSON has: keys in order, no white space, `1.0` as `1`; nothing and null are no arguments."""
+    """Encode JSON so that equal values give equal texts: sorted keys, no white space, `1.0` as `1`, null as `{}` at the top."""
     return _CANONICAL.encode(_plain({} if value is None else value))
 
 
 def canonical_text(arguments: str) -> str | None:
-    """The same of arguments as a model wrote them; None if they are no JSON."""
+    """Encode arguments as a model wrote them in canonical form; None if the arguments are not JSON."""
     if not arguments.strip():
         return "{}"
     try:
@@ -237,7 +237,7 @@ def canonical_text(arguments: str) -> str | None:
 
 
 def lean(arguments: str, defaults: Mapping[str, str]) -> str:
-    """Arguments in the form that those have which may be sent for each other.
+    """Reduce arguments to a form in which equivalent arguments are equal.
 
     Hosts leave out what is null or what is the default, add defaults, read numbers out of texts where the schema wants them, and
     write large numbers as doubles.
@@ -272,23 +272,23 @@ def _loose(value: JSON) -> JSON:
 
 
 def block_texts(result: JSON) -> list[str]:
-    """The texts of a result's blocks."""
-    found = mapping(result)
-    blocks = items(found.get("content") if "content" in found else found.get("contents"))
+    """Return the texts in a result's blocks."""
+    content = mapping(result)
+    blocks = items(content.get("content") if "content" in content else content.get("contents"))
     return [text for block in blocks if isinstance(text := mapping(block).get("text"), str)]
 
 
 def result_texts(result: JSON) -> tuple[str, ...]:
-    """The ways in which a host may tell a result word for word: its texts joined, or itself as JSON."""
-    found = mapping(result)
-    content = found.get("content") if "content" in found else found.get("contents")
+    """Return the forms in which a host may repeat a result verbatim: texts joined, or JSON."""
+    members = mapping(result)
+    content = members.get("content") if "content" in members else members.get("contents")
     blocks = items(content)
     texts = block_texts(result)
-    if len(texts) != len(blocks) or not (texts or "structuredContent" in found or isinstance(content, list)):
+    if len(texts) != len(blocks) or not (texts or "structuredContent" in members or isinstance(content, list)):
         return ()
     ways = [joint.join(texts) for joint in ("\n\n", "\n", "")] if len(texts) > 1 else texts
-    if found.get("structuredContent") is not None:
-        ways.append(canonical(found["structuredContent"]))
+    if members.get("structuredContent") is not None:
+        ways.append(canonical(members["structuredContent"]))
     ways = ways or [""]
     return tuple(dict.fromkeys((*ways, canonical(content), canonical(result))))
 

@@ -1,4 +1,4 @@
-"""What one exchange says, as the items of a chat: its words and its calls, in the order in which the model wrote them."""
+"""Turn one exchange into chat items: text and calls in the order of the answer."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _NAMED = 4
 
 
 def items(
-    said: Said, calls: Sequence[Joined], unplaced: Sequence[Piece], unasked: int
+    exchange: Said, calls: Sequence[Joined], unplaced: Sequence[Piece], unasked: int
 ) -> Iterator[tuple[tuple[str, ...], Item]]:
-    """The items, each with what names it in the exchange.
+    """Yield the items, each with a key unique in the exchange.
 
     Args:
-        said: The exchange.
-        calls: Its calls, as far as they are complete.
-        unplaced: Results of which nothing tells whose they are.
-        unasked: How many answers belong to no request that was captured.
+        exchange: The exchange.
+        calls: The complete calls of the answer.
+        unplaced: Results that no evidence assigns to a call.
+        unasked: How many answers have no captured request.
     """
-    asking = said.asking
+    asking = exchange.asking
     is_whole = asking.is_answered
     last: AnswerState = "done" if is_whole else "cut" if asking.is_over else "streaming"
     left = {joined.asked.number: joined for joined in calls}
@@ -49,8 +49,8 @@ def items(
             yield (
                 ("answer", *([str(number)] if number else ())),
                 AnswerItem(
-                    turn=said.turn,
-                    step=said.step,
+                    turn=exchange.turn,
+                    step=exchange.step,
                     text=text,
                     thinking=thinking,
                     state=last if number == max(words) else "done",
@@ -59,14 +59,14 @@ def items(
             )
         joined = left.pop(number, None)
         if joined is not None:
-            yield ("call", joined.asked.key), _call(said, joined, unplaced)
+            yield ("call", joined.asked.key), _call(exchange, joined, unplaced)
         elif not asking.is_over:  # what stands behind a call waits until that is complete: items stay where they are
             break
     for joined in left.values():
-        yield ("call", joined.asked.key), _call(said, joined, unplaced)
+        yield ("call", joined.asked.key), _call(exchange, joined, unplaced)
     trouble = "" if not asking.is_over else end_words(asking.fold) if is_whole else _trouble(asking, unasked)
     if trouble:
-        yield NOTE, NoteItem(turn=said.turn, kind="note", what=trouble)
+        yield NOTE, NoteItem(turn=exchange.turn, kind="note", what=trouble)
 
 
 def _trouble(asking: Asking, unasked: int) -> str:
@@ -81,7 +81,7 @@ def _trouble(asking: Asking, unasked: int) -> str:
 
 
 def _words(joined: Joined) -> str:
-    """Whose call it was; or why nothing of its server's side is joined to it."""
+    """Return how a call was approved, or why no frame is joined to the call."""
     if joined.is_told_otherwise:
         return f"{_INFERRED} · {TOLD_OTHERWISE}"
     if joined.sent:
@@ -93,30 +93,30 @@ def _words(joined: Joined) -> str:
 
 
 def _frames_in_words(frames: Sequence[Sent]) -> str:
-    """Each name once: frames of different connections may have the same server and number."""
-    counts = Counter(line(f"{each.server} #{each.rpc_id}", 60) for each in frames)
+    """List each frame's name once, because frames of different connections may share server and number."""
+    counts = Counter(line(f"{frame.server} #{frame.rpc_id}", 60) for frame in frames)
     named = list(counts.items())[:_NAMED]
     more = len(frames) - sum(count for _, count in named)
     words = ", ".join(f"{name} ({count:,} of them)" if count > 1 else name for name, count in named)
     return f"{words} +{more:,} more" if more else words
 
 
-def _call(said: Said, joined: Joined, unplaced: Sequence[Piece]) -> CallItem:
+def _call(exchange: Said, joined: Joined, unplaced: Sequence[Piece]) -> CallItem:
     last = joined.sent[-1] if joined.sent else None
     answer = last.answer if last is not None else None
-    told = joined.told[0].text if joined.told else None
-    result = told if told is not None else next(iter(answer.texts), "") if answer is not None else ""
+    reported = joined.told[0].text if joined.told else None
+    result = reported if reported is not None else next(iter(answer.texts), "") if answer is not None else ""
     took = lasted(last.mono_ns, answer.mono_ns) if last is not None and answer is not None else None
     state: CallState = "asked"
     if answer is not None:
         state = "failed" if answer.is_error else "done"
-    elif told is not None:
+    elif reported is not None:
         state = "done"
     elif last is not None:
         state = "running"
     return CallItem(
-        turn=said.turn,
-        step=said.step,
+        turn=exchange.turn,
+        step=exchange.step,
         call=joined.asked.key,
         server=joined.server,
         tool=joined.tool,

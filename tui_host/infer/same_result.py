@@ -1,4 +1,4 @@
-"""Whether what a model was told of a call is what a server answered, in whatever words and frames a host puts it."""
+"""Compare the result in a request with a server's answer, however the host words or wraps the result."""
 
 from __future__ import annotations
 
@@ -66,84 +66,88 @@ _NO_BLOCKS = "[]"
 _MOST_REFUSED = 600
 
 
-def tells(told: str, answer: Says) -> int | None:
-    """How a model was told what came back; None if that cannot be said, as hosts have words of their own for errors, images, and what is long.
+def tells(reported: str, answer: Says) -> int | None:
+    """Grade how a result repeats an answer; None if undecidable.
+
+    Hosts reword errors, images, and long results.
 
     Args:
-        told: What the model was told.
-        answer: What a server's answer says.
+        reported: The result as the request has it.
+        answer: The content of the server's answer.
     """
-    is_large = len(told) > _READ or any(len(text) > _READ for text in answer.texts)
-    return _grade(told, answer) if is_large else _graded(told, answer)
+    is_large = len(reported) > _READ or any(len(text) > _READ for text in answer.texts)
+    return _grade(reported, answer) if is_large else _graded(reported, answer)
 
 
 @lru_cache(maxsize=1 << 12)
-def refuses(told: str) -> bool:
-    """Whether a host says that it did not send a call."""
-    return denies(told) or (len(told) <= _MOST_REFUSED and _REFUSED.search(told) is not None)
+def refuses(reported: str) -> bool:
+    """Return whether a host reports that a call was not sent."""
+    return denies(reported) or (len(reported) <= _MOST_REFUSED and _REFUSED.search(reported) is not None)
 
 
 @lru_cache(maxsize=1 << 12)
-def denies(told: str) -> bool:
-    """Whether a host says that a person, or a rule of theirs, denied a call."""
-    return _DENIAL.match(told) is not None or (len(told) <= _MOST_REFUSED and _DENIED.search(told) is not None)
+def denies(reported: str) -> bool:
+    """Return whether a host reports that a person or a rule denied a call."""
+    return _DENIAL.match(reported) is not None or (
+        len(reported) <= _MOST_REFUSED and _DENIED.search(reported) is not None
+    )
 
 
 @lru_cache(maxsize=1 << 12)
-def gives_up(told: str) -> bool:
-    """Whether a host says that it no longer waited for an answer."""
-    return len(told) <= _MOST_REFUSED and _GAVE_UP.search(told) is not None
+def gives_up(reported: str) -> bool:
+    """Return whether a host reports that the wait for an answer ended."""
+    return len(reported) <= _MOST_REFUSED and _GAVE_UP.search(reported) is not None
 
 
 @lru_cache(maxsize=1 << 12)
-def fails(told: str) -> bool:
-    """Whether a host may say that no answer came to a call: that it failed, or was waited for no longer."""
-    return len(told) <= _MOST_REFUSED and (gives_up(told) or _FAILED.search(told) is not None)
+def fails(reported: str) -> bool:
+    """Return whether a host may report that no answer came: a failure or the end of the wait."""
+    return len(reported) <= _MOST_REFUSED and (gives_up(reported) or _FAILED.search(reported) is not None)
 
 
-def _grade_without_text(told: str, answer: Says) -> int | None:
-    """The same of what holds more than text."""
-    says_so = _NO_TEXT.search(told) is not None
-    if answer.beside and all(_within(text.strip(), told, refused=False) for text in answer.beside):
+def _grade_without_text(reported: str, answer: Says) -> int | None:
+    """Grade a result whose answer holds more than text."""
+    says_so = _NO_TEXT.search(reported) is not None
+    if answer.beside and all(_within(text.strip(), reported, refused=False) for text in answer.beside):
         return WHOLE if says_so else BEGINNING
-    if refuses(told) or gives_up(told):
+    if refuses(reported) or gives_up(reported):
         return OTHER
-    return HINT if says_so and len(told) <= _MOST_REFUSED else None
+    return HINT if says_so and len(reported) <= _MOST_REFUSED else None
 
 
 @lru_cache(maxsize=1 << 15)
-def _graded(told: str, answer: Says) -> int | None:
-    return _grade(told, answer)
+def _graded(reported: str, answer: Says) -> int | None:
+    return _grade(reported, answer)
 
 
-def _grade(told: str, answer: Says) -> int | None:
+def _grade(reported: str, answer: Says) -> int | None:
     if not answer.texts:
-        return _grade_without_text(told, answer)
-    told = told.strip()
+        return _grade_without_text(reported, answer)
+    reported = reported.strip()
     wanted = [text.strip() for text in answer.texts]
-    inner = _values_in(told)
-    if answer.is_whole and told in wanted and told != _NO_BLOCKS:
+    inner = _values_in(reported)
+    if answer.is_whole and reported in wanted and reported != _NO_BLOCKS:
         return SAME
     if answer.is_whole and any(text in inner for text in wanted if text not in {"", _NO_BLOCKS}):
         return SAME
-    if answer.is_whole and _NO_BLOCKS in wanted and (told == _NO_BLOCKS or _NO_BLOCKS in inner):
+    if answer.is_whole and _NO_BLOCKS in wanted and (reported == _NO_BLOCKS or _NO_BLOCKS in inner):
         return WHOLE if wanted[0] else HINT
-    if not wanted[0] and len(told) <= _MOST_REFUSED:  # it says nothing, and hosts have words of their own for that
-        return HINT if _NOTHING.search(told) else OTHER if refuses(told) or gives_up(told) else None
-    refused = refuses(told)
+    if not wanted[0] and len(reported) <= _MOST_REFUSED:  # it says nothing, and hosts have words of their own for that
+        return HINT if _NOTHING.search(reported) else OTHER if refuses(reported) or gives_up(reported) else None
+    refused = refuses(reported)
     needed = min((_needed(text) for text in wanted if text), default=0)
-    places = [each for each in (told, *inner) if len(each) >= needed]
-    within = max((_within(text, each, refused=refused) for text in wanted if text for each in places), default=OTHER)
+    places = [value for value in (reported, *inner) if len(value) >= needed]
+    within = max((_within(text, value, refused=refused) for text in wanted if text for value in places), default=OTHER)
     if within or refused:
         return within
-    is_shorter = len(told) < min(map(len, wanted)) >= _LONG and not gives_up(told)
+    is_shorter = len(reported) < min(map(len, wanted)) >= _LONG and not gives_up(reported)
     return None if answer.is_error or is_shorter or not answer.is_whole else OTHER
 
 
 @lru_cache(maxsize=1 << 8)
-def _values_in(told: str) -> frozenset[str]:
-    """The texts in what is told as JSON, also as JSON within a text, and the values in canonical form."""
-    return frozenset(_read(told, _DEPTH))
+def _values_in(reported: str) -> frozenset[str]:
+    """Return texts and canonical values in a result that is JSON, nested JSON texts included."""
+    return frozenset(_read(reported, _DEPTH))
 
 
 def _read(text: str, depth: int) -> Iterator[str]:
@@ -167,31 +171,31 @@ def _texts(value: JSON, depth: int) -> Iterator[str]:
             yield from _texts(item, depth - 1)
 
 
-def _within(text: str, told: str, *, refused: bool) -> int:
-    """How a text stands within another."""
+def _within(text: str, reported: str, *, refused: bool) -> int:
+    """Grade how a text stands within a result."""
     if len(text) < SHORT:
         own = rf"(?<!\w)(?<!\d\.)(?<!-){re.escape(text)}(?!\w|\.\d)"
-        if refused or text not in told:
+        if refused or text not in reported:
             return OTHER
-        return WHOLE if re.search(own, told) or f"\\n{text}\\n" in told else OTHER
-    if len(told) < _needed(text):
+        return WHOLE if re.search(own, reported) or f"\\n{text}\\n" in reported else OTHER
+    if len(reported) < _needed(text):
         return OTHER
-    if text in told:
+    if text in reported:
         return WHOLE
-    if any(start in told for start in _written(text[:_ENDS])):
+    if any(start in reported for start in _written(text[:_ENDS])):
         return BEGINNING
-    if len(told) > _CUT * len(text):  # as long as it was: not its end alone
+    if len(reported) > _CUT * len(text):  # as long as it was: not its end alone
         return OTHER
-    return END if any(end in told for end in _written(text[-_ENDS:])) else OTHER
+    return END if any(end in reported for end in _written(text[-_ENDS:])) else OTHER
 
 
 def _needed(text: str) -> int:
-    """How long another text must be at least if this one, or an end of it, stands within."""
+    """Return the least length of a text that can hold this text or one of its ends."""
     return min(len(text), _ENDS)
 
 
 def written(text: str) -> tuple[str, str, str]:
-    """A text as it is, and as it stands in JSON, also where that is ASCII alone."""
+    """Return a text as is, as JSON, and as ASCII JSON."""
     return text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
 
 

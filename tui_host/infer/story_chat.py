@@ -1,4 +1,4 @@
-"""What a tapped conversation said, as the items of a chat."""
+"""Show a tapped conversation as chat items."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _QUESTION = 60
 
 
 class Chat(Protocol):
-    """Takes items: a conversation, or what keeps them for one."""
+    """A conversation, or a store of items for one."""
 
     def __getitem__(self, number: int, /) -> Item:
-        """An item."""
+        """Return an item."""
         ...
 
     def add(self, item: Item) -> int:
-        """The next item; its number."""
+        """Add an item and return the item's number."""
         ...
 
     def put(self, number: int, item: Item) -> None:
-        """An item in the place of one."""
+        """Replace an item."""
         ...
 
 
 class Telling:
-    """Keeps a chat up with a story.
+    """Keeps a chat up to date with a story.
 
     Args:
         story: What is told.
@@ -70,50 +70,56 @@ class Telling:
         self.names_hosts = False
 
     def tell(self) -> None:
-        """Put in what is new since."""
+        """Add what is new in the story."""
         if self._story.revision == self._revision:
             return
         self._revision = self._story.revision
         self.names_hosts |= len(self._story.hosts) > 1
-        for number, (said, behind) in self._named.items() if self.names_hosts else ():
-            if (note := self._note(said, behind)) != self._chat[number]:  # more is known of who it is
+        for number, (exchange, behind) in self._named.items() if self.names_hosts else ():
+            if (note := self._note(exchange, behind)) != self._chat[number]:  # more is known of who it is
                 self._chat.put(number, note)
         joined: dict[tuple[str, str], list[Joined]] = {}
-        for each in self._story.joined():
-            joined.setdefault((each.asked.capture, each.asked.exchange), []).append(each)
-        for said in self._story.exchanges:
-            if self._opened.get(said.asking.key) != said.is_beside:
-                self._open(said)
-            calls = joined.get(said.asking.key, [])
-            unplaced = self._unplaced.of(said, calls)
-            for key, item in (*items(said, calls, unplaced, self._story.unasked), *self._unplaced.items(said, calls)):
-                self._put(said, (*said.asking.key, *key), item)
+        for call in self._story.joined():
+            joined.setdefault((call.asked.capture, call.asked.exchange), []).append(call)
+        for exchange in self._story.exchanges:
+            if self._opened.get(exchange.asking.key) != exchange.is_beside:
+                self._open(exchange)
+            calls = joined.get(exchange.asking.key, [])
+            unplaced = self._unplaced.of(exchange, calls)
+            for key, item in (
+                *items(exchange, calls, unplaced, self._story.unasked),
+                *self._unplaced.items(exchange, calls),
+            ):
+                self._put(exchange, (*exchange.asking.key, *key), item)
 
-    def _open(self, said: Said) -> None:
-        """Put in what stands before an answer: once, as it stays as it is; anew where it turns out to be asked beside what came later."""
-        if self._opened.get(said.asking.key) is False:
-            self._questions.pop(said.turn, None)
-        self._opened[said.asking.key] = said.is_beside
-        before = opening(said)
-        question = said.text or next((item.text for _, item in reversed(before) if isinstance(item, UserItem)), "")
+    def _open(self, exchange: Said) -> None:
+        """Add the items before an answer once, and again when the exchange turns out to be a side request."""
+        if self._opened.get(exchange.asking.key) is False:
+            self._questions.pop(exchange.turn, None)
+        self._opened[exchange.asking.key] = exchange.is_beside
+        before = opening(exchange)
+        question = exchange.text or next((item.text for _, item in reversed(before) if isinstance(item, UserItem)), "")
         if question:
-            self._questions.setdefault(self._side(said), question)
+            self._questions.setdefault(self._side(exchange), question)
         for key, item in before:
-            self._put(said, (*said.asking.key, *key), item, is_asking=said.step == 1)
+            self._put(exchange, (*exchange.asking.key, *key), item, is_asking=exchange.step == 1)
 
-    def _put(self, said: Said, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
-        number, is_note = self._numbers.get(key), key[len(said.asking.key) :] == NOTE
+    def _put(self, exchange: Said, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
+        number, is_note = self._numbers.get(key), key[len(exchange.asking.key) :] == NOTE
         if number is None and is_note and (number := self._repeated(item)) is not None:
             self._numbers[key] = number
         elif number is None:
-            self._go_over_to(said, is_asking=is_asking)
+            self._go_over_to(exchange, is_asking=is_asking)
             self._numbers[key] = number = self._chat.add(item)
             self._failed = (number, item, 1) if is_note else None
         elif not is_note and self._chat[number] != item:  # how it ended stays so, and may be told of several
             self._chat.put(number, item)
 
     def _repeated(self, item: Item) -> int | None:
-        """The last item's number, if that says the same of how an answer ended: it says how often, as hosts may try a thousand times."""
+        """Count a repeated failure in the last note and return the note's number; None for another item.
+
+        Hosts may retry a thousand times.
+        """
         if self._failed is None or self._failed[1] != item or not isinstance(item, NoteItem):
             return None
         number, _, times = self._failed
@@ -121,58 +127,60 @@ class Telling:
         self._chat.put(number, replace(item, what=f"{item.what} ({times + 1:,} times)"))
         return number
 
-    def _go_over_to(self, said: Said, *, is_asking: bool) -> None:
-        """Say to what the next item belongs, where another host or another conversation of one came between: it may have many at once."""
+    def _go_over_to(self, exchange: Said, *, is_asking: bool) -> None:
+        """Add a note where the chat changes to another host or conversation, because a story may have many at once."""
         last, whose = self._last, self._story.host_of
-        words = self._gone_over_to(said, is_asking=is_asking)
-        unnamed = NoteItem(turn=said.turn, kind="note", what=f"{words}:" if words else "")
-        if (self.names_hosts or self._is_followed) and (last is None or whose(last) != whose(said)):
+        words = self._gone_over_to(exchange, is_asking=is_asking)
+        unnamed = NoteItem(turn=exchange.turn, kind="note", what=f"{words}:" if words else "")
+        if (self.names_hosts or self._is_followed) and (last is None or whose(last) != whose(exchange)):
             behind = f", {words}:" if words else " asks:" if is_asking else ":"
-            note = self._note(said, behind) if self.names_hosts else unnamed
-            self._named[self._chat.add(note)] = said, behind
+            note = self._note(exchange, behind) if self.names_hosts else unnamed
+            self._named[self._chat.add(note)] = exchange, behind
         elif words:
             self._chat.add(unnamed)
 
-    def _note(self, said: Said, behind: str) -> Item:
-        """Names the host that asked."""
+    def _note(self, exchange: Said, behind: str) -> Item:
+        """Return a note with the host's name."""
         return NoteItem(
-            turn=said.turn, kind="note", what=f"{line(self._story.host_of(said), _HOST) or _NO_NAME}{behind}"
+            turn=exchange.turn, kind="note", what=f"{line(self._story.host_of(exchange), _HOST) or _NO_NAME}{behind}"
         )
 
-    def _gone_over_to(self, said: Said, *, is_asking: bool) -> str:
-        """The conversation to which it goes over, in words; empty where that goes on, or begins."""
-        last, self._last = self._last, said
-        last_asked, side = self._last_asked(), self._side(said)
-        if side == said.turn:
-            self._asked[-1:] = [said] if last_asked is None or last_asked.talk == said.talk else [last_asked, said]
-        if last is None or self._side(last) == side or (is_asking and said.parent is None):
+    def _gone_over_to(self, exchange: Said, *, is_asking: bool) -> str:
+        """Return words for the conversation that follows; empty where the same one continues or a new one begins."""
+        last, self._last = self._last, exchange
+        last_asked, side = self._last_asked(), self._side(exchange)
+        if side == exchange.turn:
+            self._asked[-1:] = (
+                [exchange] if last_asked is None or last_asked.talk == exchange.talk else [last_asked, exchange]
+            )
+        if last is None or self._side(last) == side or (is_asking and exchange.parent is None):
             return ""
-        before, turn = side, said.turn
-        if is_asking and said.parent is not None:
-            parent = self._story.talks.said[said.parent]
+        before, turn = side, exchange.turn
+        if is_asking and exchange.parent is not None:
+            parent = self._story.talks.said[exchange.parent]
             before, turn = self._side(parent), parent.turn
             if last_asked is not None and self._side(last_asked) == before:
                 return ""
         return f"{'after' if is_asking else 'to'} {self._question(before, turn)}"
 
     def _last_asked(self) -> Said | None:
-        """What a person asked last; what turned out to be asked beside that is left out then."""
+        """Return the person's last question, dropping exchanges that turned out to be side requests."""
         while self._asked and self._side(self._asked[-1]) != self._asked[-1].turn:
             self._asked.pop()
         return self._asked[-1] if self._asked else None
 
-    def _side(self, said: Said) -> int | Key:
-        """Names the turn, or the conversation that a host has beside it."""
-        return said.talk if self._story.talks.root(said).is_beside else said.turn
+    def _side(self, exchange: Said) -> int | Key:
+        """Return a key for the turn, or for the side conversation of a host."""
+        return exchange.talk if self._story.talks.root(exchange).is_beside else exchange.turn
 
     def _question(self, side: int | Key, turn: int) -> str:
-        """A turn, or what is beside it, by how it began."""
+        """Return the question of a turn or side conversation, shortened."""
         question = line(self._questions.get(side, ""), _QUESTION)
         return f'"{question}"' if question else f"turn {turn}"
 
 
 def doubts_of(story: Story) -> Mapping[tuple[str, int], str]:
-    """For each frame that nothing tells whose it is the calls that it may carry: `call 1 or 2 of turn 3 step 1`."""
+    """Return for each unmatched frame the calls that the frame may carry: `call 1 or 2 of turn 3 step 1`."""
     calls: dict[tuple[str, int], list[Asked]] = {}
     for joined in story.joined():
         for frame in joined.rivals:
@@ -185,13 +193,13 @@ def doubts_of(story: Story) -> Mapping[tuple[str, int], str]:
 def _calls_in_words(story: Story, calls: Sequence[Asked]) -> str:
     steps: dict[tuple[int, int], list[str]] = {}
     for call in calls[:_NAMED]:
-        said = story.talks.said[call.capture, call.exchange]
-        steps.setdefault((said.turn, said.step), []).append(str(call.number + 1))
+        exchange = story.talks.said[call.capture, call.exchange]
+        steps.setdefault((exchange.turn, exchange.step), []).append(str(call.number + 1))
     named = [f"call {_one_of(numbers)} of turn {turn} step {step}" for (turn, step), numbers in steps.items()]
     return f"{'whether ' * (len(calls) == 1)}{' or '.join(named)}{', or another' * (len(calls) > _NAMED)}"
 
 
 def _one_of(numbers: Sequence[str]) -> str:
     """`1`, `1 or 2`, `1, 2 or 3`."""
-    *others, last = dict.fromkeys(numbers)
-    return f"{', '.join(others)} or {last}" if others else last
+    *earlier, last = dict.fromkeys(numbers)
+    return f"{', '.join(earlier)} or {last}" if earlier else last

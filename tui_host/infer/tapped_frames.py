@@ -1,4 +1,4 @@
-"""The MCP side of a tapped host: calls and their answers, what tools each server has, who the client says it is."""
+"""Read the MCP side of a tapped host: calls, answers, tools of servers, and names of clients."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SEARCHED = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Message:
-    """A message, where it stands, and when it passed."""
+    """A JSON-RPC message with record and time."""
 
     record: Record
     at_ns: int
@@ -50,7 +50,7 @@ class _Message:
 
     @property
     def identity(self) -> str:
-        """Its id in the one form that equal ids have; empty if it has none."""
+        """The message's id in canonical form; empty for a notification."""
         return canonical(self.content["id"]) if self.content.get("id") is not None else ""
 
     @property
@@ -59,7 +59,7 @@ class _Message:
 
 
 class Frames:
-    """Reads frames in the order in which they came on each connection.
+    """Reads the frames of each connection in order.
 
     Attributes:
         sent: The calls, in order.
@@ -88,7 +88,7 @@ class Frames:
         self._defaults: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
 
     def feed(self, record: Record, at_ns: int) -> FrameKey | None:
-        """The next frame, and when it passed; the key of the call that it carries or answers, if it is of one."""
+        """Take in a frame and return the key of the call that the frame carries or answers, if any."""
         draft = record.draft
         if _line(record) not in self.since:
             self.since[_line(record)] = at_ns
@@ -109,7 +109,7 @@ class Frames:
         return call
 
     def _called(self, keys: Sequence[_Identity]) -> FrameKey | None:
-        """The call that a message is of: as its HTTP exchange tells, else its connection."""
+        """Return a message's call, by HTTP exchange first, else by connection."""
         return next((call for key in keys if (call := self._calls.get(key)) is not None), None)
 
     def _ask(self, message: _Message) -> None:
@@ -163,9 +163,9 @@ class Frames:
             mono_ns=record.mono_ns,
         )
         self.sent[sent.key] = sent
-        own, *others = message.keys
+        own, *shared_keys = message.keys
         self._calls[own] = sent.key
-        for key in others:  # hosts may share a connection that has no session, and count from 1 each
+        for key in shared_keys:  # hosts may share a connection that has no session, and count from 1 each
             before = self._calls.get(key)
             is_waited_for = before is not None and self.sent[before].over is None
             self._calls[key] = None if is_waited_for else sent.key
@@ -210,9 +210,9 @@ class Frames:
                 for key, value in properties.items()
                 if "default" in mapping(value)
             )
-        known = self.listed.get(server, {})
-        if not described.items() <= known.items():
-            self.listed[server] = {**known, **described}
+        before = self.listed.get(server, {})
+        if not described.items() <= before.items():
+            self.listed[server] = {**before, **described}
         self.revision += 1
 
     def _answered(self, call: FrameKey, answer: Answer) -> None:
@@ -221,13 +221,13 @@ class Frames:
             self.revision += 1
 
     def _large(self, record: Record, at_ns: int) -> FrameKey | None:
-        """A frame that is not read whole: the answer to a call is known by its id, and by how its text begins."""
+        """Take in a frame too large to parse: an answer is known by id and by the beginning of its text."""
         head = frame_head(record.draft.data)
         call = self._called(_keys(record, head.id))
         if call is None or not head.answers or record.draft.direction != "in":
             return None
-        found = _BEGINNING.search(record.draft.data[:_SEARCHED])
-        text = _text(found[1]) if found is not None else ""
+        match = _BEGINNING.search(record.draft.data[:_SEARCHED])
+        text = _text(match[1]) if match is not None else ""
         texts = (text[:BEGINNING],) if len(text) >= BEGINNING else ()
         answer = Answer(
             seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, texts=texts, is_error=head.is_error, is_whole=False
@@ -237,12 +237,12 @@ class Frames:
 
 
 def _line(record: Record) -> Line:
-    """Names the connection in which a frame passed."""
+    """Return the key of a frame's connection."""
     return record.capture, record.draft.connection or ""
 
 
 def _keys(record: Record, identity: str) -> Sequence[_Identity]:
-    """What names a request of an id: its HTTP exchange, if it has one, which is its own alone; and its connection."""
+    """Return the keys of a request's id: within the HTTP exchange, if there is one, and within the connection."""
     exchange = record.draft.exchange
     own = [] if exchange is None else [(record.capture, f"exchange {exchange}", identity)]
     return [*own, (*_line(record), identity)]
@@ -253,7 +253,7 @@ def _said(message: JSON) -> tuple[str, ...]:
 
 
 def _text(quoted: bytes) -> str:
-    """What stands in a JSON string that may be cut."""
+    """Decode a JSON string that may be cut."""
     try:
         value = read_json(b'"' + quoted.rstrip(b"\\") + b'"')
     except (ValueError, UnicodeError):
@@ -262,19 +262,19 @@ def _text(quoted: bytes) -> str:
 
 
 def client_in(data: bytes) -> str:
-    """What the client calls itself in a frame; empty where it does not."""
+    """Return the client's name in a frame; empty if the frame states none."""
     return next((client for message in _messages(data) if (client := _client(message))), "")
 
 
 def _client(message: Mapping[str, JSON]) -> str | None:
-    """What the client calls itself in a message; None where it says nothing of itself."""
+    """Return the client's name in a message; None if the message has no `clientInfo`."""
     params = mapping(message.get("params"))
     client = introduced(params, "clientInfo")
     return said(client.get("name")) if client else None
 
 
 def _messages(data: bytes) -> Iterator[dict[str, JSON]]:
-    """The messages in a frame: one, or those of a batch; none in what cannot be read."""
+    """Yield the messages of a frame or batch; none if the frame is not JSON."""
     try:
         value = read_json(data)
     except (ValueError, UnicodeError):

@@ -1,4 +1,4 @@
-"""Which tool a name stands for that a host gave it. Each host joins, shortens and cleans names in its own way."""
+"""Decide which tool a host's name for a tool means. Hosts join, shorten and clean names in different ways."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WHERE = ("server_name", "server", "serverName", "extension_name")
 
 
 def meant(asked: Asked) -> tuple[str, str | None]:
-    """Name and arguments of the call that is meant: a hub's `invoke` holds it, and reading a resource is a request of its own."""
+    """Return name and arguments of the tool meant by a call, also through a hub's `invoke` or a tool that reads resources."""
     arguments = canonical_text(asked.arguments)
     if arguments is None:
         return asked.name, None
@@ -62,14 +62,14 @@ def meant(asked: Asked) -> tuple[str, str | None]:
         return name, canonical(value["params"])
     uri = value.get("uri")
     if reads and isinstance(uri, str):
-        server = next((found for key in _WHERE if isinstance(found := value.get(key), str)), "")
+        server = next((named for key in _WHERE if isinstance(named := value.get(key), str)), "")
         before = asked.name[: reads.start()].strip("_")
         return f"{server or before}__{READING}", canonical({"uri": uri})
     return asked.name, arguments
 
 
 def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """The tools that a name may stand for.
+    """Return the tools that a name may stand for.
 
     `mcp__server__tool`, `server__tool`, `server-tool`, `server.tool` and plain `tool` end with the tool's own name, others begin
     with it: the longest one that fits counts, and of several servers those that are named beside it. A shortened name has an end
@@ -79,31 +79,31 @@ def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[
         name: As the model has it.
         tools: Server and own name of all that are known.
     """
-    known = list(tools)
-    if same := [each for each in known if not each[1].isascii() and name in _wholes(*each)]:
+    all_tools = list(tools)
+    if same := [tool for tool in all_tools if not tool[1].isascii() and name in _wholes(*tool)]:
         return frozenset(same)  # of what has no letters left each `_` counts
-    fitting = [(tool, beside) for tool in known for beside in _beside(name, tool[1])]
+    fitting = [(tool, beside) for tool in all_tools for beside in _beside(name, tool[1])]
     if fitting:
         longest = max(len(_squeezed(tool)) for (_, tool), _ in fitting)
-        fitting = [each for each in fitting if len(_squeezed(each[0][1])) == longest]
+        fitting = [fit for fit in fitting if len(_squeezed(fit[0][1])) == longest]
         named = {tool: _named(tool[0], beside) for tool, beside in fitting}
         most = max(named.values())
         return frozenset(tool for tool, length in named.items() if length == most)
     squeezed = _squeezed(name)
-    same = [(server, tool) for server, tool in known if squeezed in {_squeezed(server + tool), _squeezed(tool)}]
+    same = [(server, tool) for server, tool in all_tools if squeezed in {_squeezed(server + tool), _squeezed(tool)}]
     if same or len(name) < _SHORTENED:
         return frozenset(same)
-    return frozenset(_shortened(name, known))
+    return frozenset(_shortened(name, all_tools))
 
 
 @lru_cache(maxsize=1 << 14)
 def name_any(names: tuple[str, ...], tools: frozenset[tuple[str, str]]) -> bool:
-    """Whether any of several names may stand for any of these tools."""
+    """Return whether any of several names may stand for any of the tools."""
     return any(tools_named(name, tools) for name in names)
 
 
 def names_server(name: str, server: str, tool: str) -> bool:
-    """Whether a name says that this server's tool of that name is meant."""
+    """Return whether a name states the server of a tool."""
     whole = _squeezed(name)
     if whole == _squeezed(server + tool) != _squeezed(tool):
         return True
@@ -111,26 +111,26 @@ def names_server(name: str, server: str, tool: str) -> bool:
 
 
 def names_another(name: str, server: str, tool: str) -> bool:
-    """Whether a name says that a tool of that name of another server is meant: what hosts put beside it is no name of this one."""
+    """Return whether a name states another server for a tool of the same name."""
     return any(_plain(beside) for beside in _beside(name, tool)) and not names_server(name, server, tool)
 
 
 def prefixed(name: str, tool: str) -> str:
-    """What stands in the place of a server's name in a name that has a tool's whole; empty if nothing does."""
+    """Return the part of a name in the place of the server's name; empty if there is none."""
     return next((beside for beside in _beside(name, tool) if _plain(beside)), "")
 
 
 def tool_behind(prefix: str, name: str) -> str:
-    """What is left of a name that has this in the place of the server's, cleaned; empty if it has not."""
+    """Return a name without a server prefix or suffix, cleaned; empty if the name has no such part."""
     cleaned = _cleaned(name)
     if cleaned.startswith(f"{prefix}_"):
         return cleaned[len(prefix) :].strip("_")
     return cleaned[: -len(prefix)].strip("_") if cleaned.endswith(f"_{prefix}") else ""
 
 
-def is_same_tool(one: str, other: str) -> bool:
-    """Whether two names of tools differ in what hosts change alone."""
-    return _squeezed(one) == _squeezed(other)
+def is_same_tool(first: str, second: str) -> bool:
+    """Return whether two tool names differ only in characters that hosts change."""
+    return _squeezed(first) == _squeezed(second)
 
 
 def _cleaned(name: str) -> str:
@@ -142,19 +142,19 @@ def _squeezed(name: str) -> str:
 
 
 def _in_ascii(name: str) -> Sequence[str]:
-    """How hosts write a name in ASCII; those in JavaScript have two letters for one beyond the first 65,536."""
+    """Return the spellings of a name in ASCII; hosts in JavaScript replace a wide character by two underscores."""
     plain = _NO_ASCII.sub("_", name)
-    wide = _NO_ASCII.sub(lambda found: "__" if found[0] > "\uffff" else "_", name)
+    wide = _NO_ASCII.sub(lambda match: "__" if match[0] > "\uffff" else "_", name)
     return (plain,) if wide == plain else (plain, wide)
 
 
 def _spelled(name: str) -> tuple[str, ...]:
-    """A name, and how hosts write it that leave no letters but ASCII's."""
+    """Return a name with its ASCII spellings."""
     return (name,) if name.isascii() else (name, *_in_ascii(name))
 
 
 def _beside(name: str, tool: str) -> Iterator[str]:
-    """What stands beside a tool's own name in a name that has it whole; nothing if it does not."""
+    """Yield the rest of a name beside a tool's full name; nothing if the name does not contain the tool's."""
     wanted, own = _cleaned(name), _cleaned(tool).strip("_")
     if not own:
         return
@@ -172,8 +172,8 @@ def _beside(name: str, tool: str) -> Iterator[str]:
         yield wanted[: -len(own) - 1]
     elif wanted.startswith(own) and _BEHIND.fullmatch(wanted[len(own) :]):
         yield behind if (behind := wanted[len(own) + 1 :]).startswith("mcp_") else ""
-    elif (found := _BEHIND.search(wanted)) and wanted[: found.start()].endswith(f"_{own}"):
-        yield wanted[: found.start() - len(own) - 1]
+    elif (match := _BEHIND.search(wanted)) and wanted[: match.start()].endswith(f"_{own}"):
+        yield wanted[: match.start() - len(own) - 1]
     else:
         *before, last = _PARTS.split(name)
         if before and _squeezed(last) == _squeezed(tool):
@@ -181,9 +181,9 @@ def _beside(name: str, tool: str) -> Iterator[str]:
 
 
 def _named(server: str, beside: str) -> int:
-    """How much of a server's name stands beside a tool's: all of it, or its beginning; 0 if neither."""
+    """Return how many characters of a server's name, whole or cut, stand beside the tool's; 0 for none."""
     there = _squeezed(beside)
-    whole = next((each for each in map(_squeezed, _spelled(server)) if each and each in there), "")
+    whole = next((spelling for spelling in map(_squeezed, _spelled(server)) if spelling and spelling in there), "")
     if whole:
         return len(whole)
     whole = _squeezed(server)
@@ -191,11 +191,11 @@ def _named(server: str, beside: str) -> int:
 
 
 def _plain(beside: str) -> str:
-    """What a host put beside a tool's name, without what says of no server which it is."""
+    """Remove words that identify no server from the rest of a name."""
     words = [word for word in _cleaned(beside).split("_") if word and not _KEY.match(word)]
-    said = _NOTHING if "mcp" in words else ()
+    ignored = _NOTHING if "mcp" in words else ()
     for place in (0, -1):
-        while words and words[place] in said:
+        while words and words[place] in ignored:
             words.pop(place)
     for before in _BEFORE:
         if words[: len(before)] == before and len(words) > len(before):
@@ -204,8 +204,8 @@ def _plain(beside: str) -> str:
 
 
 def _is_of(server: str, beside: str, name: str, tool: str) -> bool:
-    """Whether what stands beside a tool's name is a server's, whole or cut."""
-    return any(_is_called(each, beside, name, tool) for each in _spelled(server))
+    """Return whether the rest of a name is the server's name, whole or cut."""
+    return any(_is_called(spelling, beside, name, tool) for spelling in _spelled(server))
 
 
 def _is_called(server: str, beside: str, name: str, tool: str) -> bool:
@@ -222,13 +222,13 @@ def _is_called(server: str, beside: str, name: str, tool: str) -> bool:
 
 
 def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The tools whose whole names a shortened one may come from: by a digest at its end, else by most of what is left of it."""
-    known = list(tools)
-    sure = [tool for tool in known if any(_ends_with_digest(name, whole) for whole in _wholes(*tool))]
+    """Yield the tools whose full names a shortened name may come from: by a digest, else by likeness."""
+    all_tools = list(tools)
+    sure = [tool for tool in all_tools if any(_ends_with_digest(name, whole) for whole in _wholes(*tool))]
     if sure:
         yield from sure
         return
-    alike = {tool: _likeness(_squeezed(name), *tool) for tool in known}
+    alike = {tool: _likeness(_squeezed(name), *tool) for tool in all_tools}
     most = max(alike.values(), default=0)
     yield from (tool for tool, length in alike.items() if length == most >= _ALIKE)
 
@@ -247,7 +247,7 @@ def _ends_with_digest(name: str, whole: str) -> bool:
 
 
 def _likeness(squeezed: str, server: str, tool: str) -> int:
-    """How many characters a shortened name's ends have of a whole one."""
+    """Return how many characters a shortened name shares with a tool's full name at both ends."""
     most = 0
     for whole in (_squeezed(server + tool), _squeezed(f"{server[:_SERVER]}{tool}"), _squeezed(tool)):
         start = squeezed.find(whole[:_ALIKE])
@@ -259,8 +259,8 @@ def _likeness(squeezed: str, server: str, tool: str) -> int:
     return most
 
 
-def _common(one: str, other: str) -> int:
+def _common(first: str, second: str) -> int:
     return next(
-        (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-        min(len(one), len(other)),
+        (place for place, pair in enumerate(zip(first, second, strict=False)) if pair[0] != pair[1]),
+        min(len(first), len(second)),
     )

@@ -1,4 +1,4 @@
-"""Results that a model is told of calls where nothing says which result is of which call: they are joined to none, and told beside them."""
+"""Show results that no evidence assigns to a call, beside the calls they may belong to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_THIS_NAME = "told in the request, of one of the calls of this name"
 
 
 class Unplaced:
-    """Finds them for the answers of conversations.
+    """Finds the unassigned results of answers.
 
     Args:
         talks: The conversations.
@@ -27,39 +27,39 @@ class Unplaced:
         self._results: dict[Key, Sequence[Piece]] = {}
         self._told: dict[Key, dict[int, Piece]] = {}
 
-    def of(self, said: Said, calls: Sequence[Joined]) -> Sequence[Piece]:
-        """The results that stand behind an answer and belong to its calls, to which of them nobody knows; none where each has its own.
+    def of(self, exchange: Said, calls: Sequence[Joined]) -> Sequence[Piece]:
+        """Return the results behind an answer that belong to unknown calls of the answer.
 
         Args:
-            said: The answer.
-            calls: Its calls.
+            exchange: The exchange of the answer.
+            calls: The answer's calls.
         """
-        if not said.children or not said.asking.is_over or all(map(has_result, calls)):
+        if not exchange.children or not exchange.asking.is_over or all(map(has_result, calls)):
             return ()
-        child = said.children[0]
+        child = exchange.children[0]
         if child not in self._results:
             self._results[child] = list(self._told_in(self._talks.said[child]))
-        placed = {(told.capture, told.exchange, told.start) for each in calls for told in each.told}
-        has_ids = any(each.asked.wire_id for each in calls)  # then a result of another id is of another answer
+        placed = {(result.capture, result.exchange, result.start) for call in calls for result in call.told}
+        has_ids = any(call.asked.wire_id for call in calls)  # then a result of another id is of another answer
         return [
             piece
             for piece in self._results[child]
             if (*child, piece.start) not in placed and not (has_ids and piece.wire_id)
         ]
 
-    def items(self, said: Said, calls: Sequence[Joined]) -> Iterator[tuple[tuple[str, ...], Item]]:
-        """They as items, each with what names it behind its answer; nothing in the place of one that has its call by now."""
-        pieces = self.of(said, calls)
-        before = self._told.setdefault(said.asking.key, {}) if pieces else self._told.get(said.asking.key, {})
+    def items(self, exchange: Said, calls: Sequence[Joined]) -> Iterator[tuple[tuple[str, ...], Item]]:
+        """Yield unassigned results as items with keys, and empty items for results assigned since."""
+        pieces = self.of(exchange, calls)
+        before = self._told.setdefault(exchange.asking.key, {}) if pieces else self._told.get(exchange.asking.key, {})
         before.update((piece.start, piece) for piece in pieces)
         now = {piece.start for piece in pieces}
-        names = {each.asked.name for each in calls if not has_result(each)}
+        names = {call.asked.name for call in calls if not has_result(call)}
         for start, piece in before.items():
-            call = f"{'.'.join(said.asking.key)}.told.{start}"
-            item: Item = AnswerItem(turn=said.turn, step=0, text="", state="done")
+            call = f"{'.'.join(exchange.asking.key)}.told.{start}"
+            item: Item = AnswerItem(turn=exchange.turn, step=0, text="", state="done")
             if start in now:
                 item = CallItem(
-                    turn=said.turn,
+                    turn=exchange.turn,
                     step=0,
                     call=call,
                     server="",
@@ -73,18 +73,18 @@ class Unplaced:
 
     def _told_in(self, child: Said) -> Sequence[Piece]:
         asking = child.asking
-        behind = (each for each in asking.messages[child.after + 1 :] if each.role == "user")
+        behind = (message for message in asking.messages[child.after + 1 :] if message.role == "user")
         message = next(behind, None)
         return () if message is None else results_of(asking.body, asking.protocol, message)
 
 
 def has_result(joined: Joined) -> bool:
-    """Whether a call's result is known, from either side."""
+    """Return whether a call's result is known from either side."""
     return bool(joined.told) or (bool(joined.sent) and joined.sent[-1].answer is not None)
 
 
 def doubt_in_words(joined: Joined, pieces: Sequence[Piece]) -> str:
-    """What is said of a call that one of these results may be of; empty where it has its own, or there is none."""
+    """Return a remark for a call that may own one of the results; empty if the call has a result."""
     if has_result(joined) or not pieces:
         return ""
     count = sum(piece.name in {"", joined.asked.name} for piece in pieces) or len(pieces)

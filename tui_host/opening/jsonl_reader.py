@@ -1,4 +1,4 @@
-"""Sessions in our own record lines, read back exactly. Source: DESIGN, Contract, Record lines.
+"""Sessions in our own record lines, read back exactly. Source: docs/usage.md, Record lines.
 
 A record of a session's own need not name it in its line, so all belong to it but those of its connections' preamble: what was selected
 for an export is then selected again, in the same order. What taps recorded may also be read as what others captured is: with other

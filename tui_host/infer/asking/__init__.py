@@ -1,1 +1,1 @@
-"""What hosts ask models, and what these answer: conversations with their turns, calls and results, and who speaks."""
+"""Read the model side of a tapped host: conversations, turns, calls, results, and the names of hosts and models."""

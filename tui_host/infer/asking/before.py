@@ -1,4 +1,4 @@
-"""Calls that were asked for before anything was recorded: a request repeats them with what was said."""
+"""Find calls made before the capture began, in requests that repeat the earlier conversation."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tui_host.llm.events import TextDelta
 from tui_host.llm.fold import Fold
 
 
-def calls_before(said: Said, since_ns: int) -> Sequence[tuple[Asked, Told | None]]:
-    """The calls in what a request repeats that nobody heard, each with what is told of it there.
+def calls_before(exchange: Said, since_ns: int) -> Sequence[tuple[Asked, Told | None]]:
+    """Return the calls in the uncaptured messages of a request, each with its result in the request.
 
     Args:
-        said: The request.
-        since_ns: When the conversation was heard last before it; no more is known of when they were asked for, but their order.
+        exchange: The exchange of the request.
+        since_ns: The end of the last captured exchange before; the calls get times from then on, in order.
     """
-    asking = said.asking
-    found: list[tuple[Asked, Told | None]] = []
-    for place in said.unheard:
+    asking = exchange.asking
+    calls_with_results: list[tuple[Asked, Told | None]] = []
+    for place in exchange.unheard:
         message = asking.messages[place]
         if message.role == "model":
             calls = [
@@ -37,16 +37,16 @@ def calls_before(said: Said, since_ns: int) -> Sequence[tuple[Asked, Told | None
                     at_ns=since_ns + place,
                     spans=(),
                 )
-                for number, (name, arguments, wire_id) in enumerate(_calls_in(message, said))
+                for number, (name, arguments, wire_id) in enumerate(_calls_in(message, exchange))
             ]
-            told = {call.key: each for call, each in results_in(asking, place, calls)}
-            found += [(call, told.get(call.key)) for call in calls]
-    return found
+            results = {call.key: result for call, result in results_in(asking, place, calls)}
+            calls_with_results += [(call, results.get(call.key)) for call in calls]
+    return calls_with_results
 
 
-def _calls_in(message: Heard, said: Said) -> Iterator[tuple[str, str, str]]:
-    """Name, arguments and id of the calls in an answer as it is repeated."""
-    calls, asking = message.of("call"), said.asking
+def _calls_in(message: Heard, exchange: Said) -> Iterator[tuple[str, str, str]]:
+    """Yield name, arguments and id of the calls in a repeated answer."""
+    calls, asking = message.of("call"), exchange.asking
     yield from ((piece.name, piece.text, piece.wire_id) for piece in calls)
     if not calls and asking.protocol != "native":
         system = "\n\n".join(piece.text for piece in asking.system_pieces)
@@ -54,4 +54,4 @@ def _calls_in(message: Heard, said: Said) -> Iterator[tuple[str, str, str]]:
         fold = Fold(provider="", model="", call_id=str)
         for event in (*reader.feed(TextDelta(text=text, start=0, end=len(text))), *reader.finish()):
             fold.add(event)
-        yield from ((each.call.name, each.call.arguments, "") for each in fold.calls)
+        yield from ((folded.call.name, folded.call.arguments, "") for folded in fold.calls)

@@ -1,4 +1,4 @@
-"""What stands in a chat before an answer: what was asked, and what the request tells of a conversation that nobody heard."""
+"""Build the chat items before an answer: the question, and earlier messages that only the request repeats."""
 
 from __future__ import annotations
 
@@ -29,49 +29,49 @@ _ANOTHER = b'"role"'
 Keyed: TypeAlias = tuple[tuple[str, ...], Item]
 
 
-def opening(said: Said) -> Sequence[Keyed]:
-    """The items before an exchange's answer, in order, each with what names it in the exchange.
+def opening(exchange: Said) -> Sequence[Keyed]:
+    """Return the items before an exchange's answer, in order, each with a key unique in the exchange.
 
     What is only told has no step, and took no time: neither is known. It has the turn of the exchange in whose request it stands.
     """
-    own: list[Keyed] = [(("user",), _question(said))] if said.text else []
-    told = [] if said.again else list(_Told(said).items())
-    if all(item is None for item in told):
+    own: list[Keyed] = [(("user",), _question(exchange))] if exchange.text else []
+    repeated = [] if exchange.again else list(_Told(exchange).items())
+    if all(item is None for item in repeated):
         return own
-    is_asked_last = told[-1] is None
-    before = NoteItem(turn=said.turn, kind="note", what=NOT_HEARD)
-    behind = NoteItem(turn=said.turn, kind="note", what=HEARD)
+    is_asked_last = repeated[-1] is None
+    before = NoteItem(turn=exchange.turn, kind="note", what=NOT_HEARD)
+    behind = NoteItem(turn=exchange.turn, kind="note", what=HEARD)
     keyed: list[Keyed] = []
-    for number, item in enumerate((before, *(told[:-1] if is_asked_last else told), behind)):
+    for number, item in enumerate((before, *(repeated[:-1] if is_asked_last else repeated), behind)):
         keyed += own if item is None else [(("told", str(number)), item)]
     return [*keyed, *(own if is_asked_last else ())]
 
 
-def _question(said: Said) -> Item:
-    if not said.is_beside:
-        return UserItem(turn=said.turn, text=said.text)
-    words = line(" ".join(said.text.split()), _BESIDE)
-    return NoteItem(turn=said.turn, kind="note", what=f'{BESIDE} "{words}"')
+def _question(exchange: Said) -> Item:
+    if not exchange.is_beside:
+        return UserItem(turn=exchange.turn, text=exchange.text)
+    words = line(" ".join(exchange.text.split()), _BESIDE)
+    return NoteItem(turn=exchange.turn, kind="note", what=f'{BESIDE} "{words}"')
 
 
 class _Told:
-    """What was not heard of what a request says."""
+    """Reads the messages of a request that were not captured when first sent."""
 
-    def __init__(self, said: Said) -> None:
-        self._said = said
-        self._messages = said.asking.messages
-        asking = said.asking
-        system = "\n\n".join(each.text for each in asking.system_pieces)
+    def __init__(self, exchange: Said) -> None:
+        self._said = exchange
+        self._messages = exchange.asking.messages
+        asking = exchange.asking
+        system = "\n\n".join(piece.text for piece in asking.system_pieces)
         self._readers = readers_of(asking.protocol, system, asking.host)
         self._taken: set[int] = set()
         self._by_person: dict[int, str] = {}
         self._by_results: dict[int, Sequence[Piece]] = {}
 
     def items(self) -> Iterator[Item | None]:
-        """The items, in order; None for what it asks, in its place."""
-        said = self._said
-        places = {*said.unheard}
-        if self._messages and (places or said.parent is None):
+        """Yield the items in order; None stands for the request's own question."""
+        exchange = self._said
+        places = {*exchange.unheard}
+        if self._messages and (places or exchange.parent is None):
             places.add(len(self._messages) - 1)  # which may tell results
         asked = self._asked()
         for place in sorted({*places, *asked}):
@@ -82,13 +82,13 @@ class _Told:
                 yield from self._answer(place)
 
     def _asked(self) -> Sequence[int]:
-        """The place of what the person says with the request, if that is anything."""
-        said = self._said
-        behind = reversed(range(said.after + 1, len(self._messages)))
-        return [place for place in behind if said.text and self._words(place) == said.text][:1]
+        """Return the place of the person's question in the request, if there is one."""
+        exchange = self._said
+        behind = reversed(range(exchange.after + 1, len(self._messages)))
+        return [place for place in behind if exchange.text and self._words(place) == exchange.text][:1]
 
     def _words(self, place: int) -> str:
-        """What the person said in a message."""
+        """Return the person's words in a message."""
         words = self._by_person.get(place)
         if words is None:
             message = self._messages[place]
@@ -101,31 +101,31 @@ class _Told:
             yield UserItem(turn=self._said.turn, text=text)
 
     def _is_for_the_host(self, place: int) -> bool:
-        """Whether an answer is but to what its host said of itself: where it is, and what day."""
+        """Return whether an answer only replies to text that the host itself put in, as directory and date."""
         message, before = self._messages[place], place - 1
         if before not in self._said.unheard or message.of("call"):
             return False
         return not self._words(before) and not self._results(before)
 
     def _results(self, place: int) -> Sequence[Piece]:
-        """The results that a message tells."""
-        found = self._by_results.get(place)
-        if found is None:
+        """Return the results in a message."""
+        results = self._by_results.get(place)
+        if results is None:
             asking = self._said.asking
-            found = self._by_results[place] = results_of(asking.body, asking.protocol, self._messages[place])
-        return found
+            results = self._by_results[place] = results_of(asking.body, asking.protocol, self._messages[place])
+        return results
 
     def _left(self, place: int) -> Iterator[Item]:
-        """Results of calls that the request does not tell."""
-        said = self._said
-        is_heard = said.parent is not None and place == said.after + 1
-        if is_heard or (place and place - 1 not in said.unheard):
+        """Yield results whose calls are missing from the request."""
+        exchange = self._said
+        is_heard = exchange.parent is not None and place == exchange.after + 1
+        if is_heard or (place and place - 1 not in exchange.unheard):
             return
         for piece in self._results(place):
             if piece.start not in self._taken:
-                key = f"{'.'.join(said.asking.key)}.{place}.{piece.start}"
+                key = f"{'.'.join(exchange.asking.key)}.{place}.{piece.start}"
                 yield CallItem(
-                    turn=said.turn,
+                    turn=exchange.turn,
                     step=0,
                     call=key,
                     server="",
@@ -137,31 +137,31 @@ class _Told:
                 )
 
     def _answer(self, place: int) -> Iterator[Item]:
-        """What the model said, and its calls with their results."""
-        said, asking = self._said, self._said.asking
-        found = list(self._read(place))
-        calls = [each for each in found if isinstance(each, Asked)]
-        told = {call.key: each for call, each in results_in(asking, place, calls)}
-        self._taken.update(each.start for each in told.values())
-        for each in found:
-            if isinstance(each, AnswerItem):
-                yield each
+        """Yield the model's text and calls, each call with its result."""
+        exchange, asking = self._said, self._said.asking
+        parts = list(self._read(place))
+        calls = [part for part in parts if isinstance(part, Asked)]
+        results = {call.key: result for call, result in results_in(asking, place, calls)}
+        self._taken.update(result.start for result in results.values())
+        for part in parts:
+            if isinstance(part, AnswerItem):
+                yield part
                 continue
-            result = told.get(each.key)
+            result = results.get(part.key)
             yield CallItem(
-                turn=said.turn,
+                turn=exchange.turn,
                 step=0,
-                call=each.key,
+                call=part.key,
                 server="",
-                tool=each.name,
-                asked=each.arguments,
+                tool=part.name,
+                asked=part.arguments,
                 state="asked" if result is None else "done",
                 words=_TOLD,
                 result="" if result is None else result.text,
             )
 
     def _read(self, place: int) -> Iterator[AnswerItem | Asked]:
-        """What stands in a message of the model's, with the calls that a tool protocol has in its words."""
+        """Yield the text and the calls of a model's message, calls in the text included."""
         numbers = count()
         for run in _runs(self._messages[place], self._said.asking.body):
             if run[0].kind == "call":
@@ -176,8 +176,8 @@ class _Told:
                 words = fold.text if fold.text.strip() or fold.thinking else text
                 turn = self._said.turn
                 yield AnswerItem(turn=turn, step=0, text=words, thinking=fold.thinking, state="done")
-            for each in fold.calls:
-                yield self._call(place, next(numbers), each.call.name, each.call.arguments, "")
+            for folded in fold.calls:
+                yield self._call(place, next(numbers), folded.call.name, folded.call.arguments, "")
 
     def _call(self, place: int, number: int, name: str, arguments: str, wire_id: str) -> Asked:
         capture, exchange = self._said.asking.key
@@ -195,7 +195,7 @@ class _Told:
 
 
 def _runs(message: Heard, body: bytes) -> Iterator[Sequence[Piece]]:
-    """Its calls, one by one, and between them the texts that are one: hosts may cut an answer into several messages."""
+    """Split a message into calls and runs of text; hosts may cut an answer into several messages."""
     run: list[Piece] = []
     for piece in message.pieces:
         if run and (piece.kind == "call" or _ANOTHER in body[run[-1].end : piece.start]):

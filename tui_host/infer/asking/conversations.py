@@ -1,4 +1,4 @@
-"""Conversations of a tapped host: which request goes on with which answer, in which turn, and which results it tells."""
+"""Sort a tapped host's requests into conversations and turns, and find the results of each answer's calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STALE_NS = 300_000_000_000
 
 @dataclass(slots=True)
 class Said:
-    """An exchange in its conversation.
+    """An exchange with its place in a conversation.
 
     Attributes:
         asking: What it says.
@@ -61,17 +61,17 @@ class Said:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the answer asks for calls that are told nothing yet."""
+        """Whether the answer's calls have no results yet."""
         return bool(self.asking.fold.calls) and not self.children
 
     @property
     def has_failed(self) -> bool:
-        """Whether no whole answer comes any more, nor has the host taken what came for one."""
+        """Whether the answer ended incomplete and no request continues from the answer."""
         return self.asking.is_over and not self.asking.is_answered and not self.children
 
 
 class _Again:
-    """Exchanges that send the same messages after the same answer: there may be as many as there are exchanges."""
+    """Exchanges that repeat one request: the same messages after the same answer."""
 
     def __init__(self) -> None:
         self._last: dict[str, Key] = {}
@@ -79,25 +79,25 @@ class _Again:
         self._times: list[int] = []
 
     def add(self, asking: Asking) -> None:
-        """The next one."""
+        """Add an exchange."""
         self._last[asking.key[0]] = self._last_of_all = asking.key
         insort(self._times, asking.at_ns)
 
     def before(self, key: Key) -> Key | None:
-        """The last one: of those through its own tap, else of all."""
+        """Return the latest exchange of a capture, else the latest of all."""
         return self._last.get(key[0], self._last_of_all)
 
     def after(self, asking: Asking, ns: int) -> int | None:
-        """When the first other than one of them was asked for, from a time on."""
+        """Return the time of the first repetition at or after `ns`, leaving out the exchange itself."""
         place = bisect_left(self._times, ns)
-        found = self._times[place : place + 2]
-        if asking.at_ns >= ns and asking.at_ns in found[:1]:
-            del found[0]
-        return next(iter(found), None)
+        times = self._times[place : place + 2]
+        if asking.at_ns >= ns and asking.at_ns in times[:1]:
+            del times[0]
+        return next(iter(times), None)
 
 
 class Talks:
-    """Sorts exchanges into conversations as they come.
+    """Sorts exchanges into conversations in order of time.
 
     Attributes:
         said: The exchanges, in order.
@@ -122,11 +122,11 @@ class Talks:
 
     @property
     def captures(self) -> KeysView[str]:
-        """Where models are asked."""
+        """The captures of model traffic."""
         return self._times.keys()
 
     def add(self, asking: Asking) -> Said:
-        """The next exchange, as soon as its request is there; those before it in its conversation must have come."""
+        """Add the next exchange as soon as its request is read, and return its place in a conversation."""
         self._told_apart.clear()
         marks = [f"{asking.key}".encode()] if asking.is_unheard else _prefixes(asking.dialect, asking.messages)
         parent, after = self._parent(asking, marks)
@@ -134,25 +134,25 @@ class Talks:
         earlier = self.said[before] if (before := again.before(asking.key)) is not None else None
         if earlier is not None and earlier.asking.host != asking.host:
             earlier = None
-        new = (said_by_person(each) for each in reversed(asking.messages[after + 1 :]) if each.role == "user")
+        new = (said_by_person(message) for message in reversed(asking.messages[after + 1 :]) if message.role == "user")
         text = next(filter(None, new), "")  # hosts that drop calls from the history repeat more
         if earlier is not None and self._is_again(earlier, asking, parent, text):
-            said = Said(asking, marks[-1], earlier.turn, earlier.step, earlier.talk, "", parent, after, again=True)
+            exchange = Said(asking, marks[-1], earlier.turn, earlier.step, earlier.talk, "", parent, after, again=True)
         elif parent is not None and not text:
             before = self.said[parent]
-            said = Said(asking, marks[-1], before.turn, before.step + 1, before.talk, "", parent, after)
+            exchange = Said(asking, marks[-1], before.turn, before.step + 1, before.talk, "", parent, after)
         else:
             last = [message for message in asking.messages if message.role == "user"][-1:]
             text = text if parent is not None else "".join(said_by_person(message) for message in last)
             talk = asking.key if parent is None else self.said[parent].talk
-            said = Said(asking, marks[-1], 0, 1, talk, text, parent, after)
-            self._begin(said, is_repeated=earlier is not None and earlier.turn == self.turns)
-        if said.turn == self.turns:
-            self._step = max(said.step, self._step)
-        said.before = earlier.asking.key if earlier is not None and said.again else parent
-        said.before = said.before or self._continued(asking, marks)
-        said.unheard = self._unheard.feed(asking, said.talk, after)
-        self.said[asking.key] = said
+            exchange = Said(asking, marks[-1], 0, 1, talk, text, parent, after)
+            self._begin(exchange, is_repeated=earlier is not None and earlier.turn == self.turns)
+        if exchange.turn == self.turns:
+            self._step = max(exchange.step, self._step)
+        exchange.before = earlier.asking.key if earlier is not None and exchange.again else parent
+        exchange.before = exchange.before or self._continued(asking, marks)
+        exchange.unheard = self._unheard.feed(asking, exchange.talk, after)
+        self.said[asking.key] = exchange
         self._results.pop(asking.key, None)
         capture = asking.key[0]
         self._times[capture] = self._times.get(capture, (asking.at_ns, 0))[0], asking.at_ns
@@ -162,34 +162,34 @@ class Talks:
         if parent is not None:
             self.said[parent].children.append(asking.key)
             self._told_apart.clear()
-        return said
+        return exchange
 
-    def _begin(self, said: Said, *, is_repeated: bool) -> None:
-        """Give what goes on with nothing the turn beside which it is asked, or in which it is what another was asked beside, else a new one."""
+    def _begin(self, exchange: Said, *, is_repeated: bool) -> None:
+        """Give an exchange that continues no results a turn: a new turn, or the newest turn for a side request."""
         newest = self._newest
-        is_open = newest is not None and not newest.is_beside and not self._is_long_over(newest, said.asking.at_ns)
-        if newest is not None and is_open and said.parent is None and not is_repeated:
-            said.is_beside = is_beside(said.asking, newest.asking, newest.text)
-        if newest is not None and said.is_beside:
-            said.turn, said.step = newest.turn, self._step
+        is_open = newest is not None and not newest.is_beside and not self._is_long_over(newest, exchange.asking.at_ns)
+        if newest is not None and is_open and exchange.parent is None and not is_repeated:
+            exchange.is_beside = is_beside(exchange.asking, newest.asking, newest.text)
+        if newest is not None and exchange.is_beside:
+            exchange.turn, exchange.step = newest.turn, self._step
             return
-        if newest is not None and newest.parent is None and said.asking.at_ns - newest.asking.at_ns < AGAIN_NS:
-            newest.is_beside = is_beside(newest.asking, said.asking, said.text)
+        if newest is not None and newest.parent is None and exchange.asking.at_ns - newest.asking.at_ns < AGAIN_NS:
+            newest.is_beside = is_beside(newest.asking, exchange.asking, exchange.text)
         if newest is None or not newest.is_beside:
             self.turns, self._step = self.turns + 1, 1
-        said.turn, self._newest = self.turns, said
+        exchange.turn, self._newest = self.turns, exchange
 
-    def _is_long_over(self, said: Said, at_ns: int) -> bool:
-        """Whether what a person asked had its answer so long ago that a host has nothing to ask beside it any more."""
+    def _is_long_over(self, exchange: Said, at_ns: int) -> bool:
+        """Return whether the answer to a person's question is too old for further side requests."""
         turn, ended_ns = self._ended
-        return turn == said.turn and ended_ns > said.asking.at_ns and at_ns - ended_ns >= AGAIN_NS
+        return turn == exchange.turn and ended_ns > exchange.asking.at_ns and at_ns - ended_ns >= AGAIN_NS
 
-    def root(self, said: Said) -> Said:
-        """The first exchange of its conversation."""
-        return self.said[said.talk]
+    def root(self, exchange: Said) -> Said:
+        """Return the first exchange of a conversation."""
+        return self.said[exchange.talk]
 
     def _is_again(self, earlier: Said, asking: Asking, parent: Key | None, text: str) -> bool:
-        """Whether a host, and not a person, sends the same once more: while no turn that began since is over, or in the midst of one."""
+        """Return whether the host, not the person, repeats a request: in the midst of a turn or soon after."""
         if earlier.children:
             return False
         is_soon = asking.at_ns - earlier.asking.end_ns < AGAIN_NS
@@ -203,7 +203,7 @@ class Talks:
         return (is_next or (is_soon and not is_over)) and not earlier.asking.is_answered
 
     def _continued(self, asking: Asking, marks: Sequence[bytes]) -> Key | None:
-        """The newest exchange of the conversation of a request that goes on from no answer that was heard.
+        """Return the newest exchange of the conversation of a request whose last answer was not captured.
 
         It sent all that this one begins with, and its answer did not come, or is told as another; or the host drops what was said
         first, and an answer to what it asked last stands in this one.
@@ -212,15 +212,15 @@ class Talks:
             for key in islice(self._alike(mark, asking), _LOOKED_BACK):
                 if self.said[key].asking.may_go_on_as(asking):
                     return key
-        found = self._unheard.going_on_in(asking)
-        return None if found is None else found.key
+        continued = self._unheard.going_on_in(asking)
+        return None if continued is None else continued.key
 
     def learn(self, asking: Asking) -> None:
-        """An answer has come to its end."""
+        """Note that an answer has ended."""
         self._told_apart.clear()
-        said = self.said[asking.key]
-        if asking.is_answered and not asking.fold.calls and not self.root(said).is_beside:
-            self._ended = max(self._ended, (said.turn, asking.end_ns))
+        exchange = self.said[asking.key]
+        if asking.is_answered and not asking.fold.calls and not self.root(exchange).is_beside:
+            self._ended = max(self._ended, (exchange.turn, asking.end_ns))
         for asked in asking.calls():
             if asked.wire_id:
                 owners = self._by_wire_id.setdefault((asking.dialect, asked.wire_id), [])
@@ -228,23 +228,23 @@ class Talks:
                     owners.append(asking.key)
 
     def _alike(self, mark: bytes, asking: Asking) -> Iterator[Key]:
-        """The exchanges before one that send messages of a mark, the last one first; before all, those through its own tap."""
+        """Yield exchanges whose messages have a mark, the latest first, exchanges of the same capture before all."""
         capture = asking.key[0]
         yield from reversed(self._by_capture.get((mark, capture), ()))
         yield from (key for key in reversed(self._by_messages.get(mark, ())) if key[0] != capture)
 
     def _parent(self, asking: Asking, marks: Sequence[bytes]) -> tuple[Key | None, int]:
-        """The exchange whose answer a request goes on from, and the place of that answer."""
+        """Return the exchange whose answer a request continues, and the answer's place in the request."""
         messages = asking.messages
         for place in reversed(range(1, len(messages))):
             if messages[place].role == "model":
-                told = self._told_in(marks[place], asking, messages[place])
-                waiting = list(self._waiting(told, marks[-1])) or self._not_dropped(told, marks[-1])
-                if told and not waiting and self._went_on(told[0], messages[place : place + 2], marks[-1]):
+                answers = self._told_in(marks[place], asking, messages[place])
+                waiting = list(self._waiting(answers, marks[-1])) or self._not_dropped(answers, marks[-1])
+                if answers and not waiting and self._went_on(answers[0], messages[place : place + 2], marks[-1]):
                     return self._forgetting(asking, marks[-1])
-                self._tangle([*waiting, *self._repeating(told, waiting, marks[-1]), *self._spare(told, waiting)])
-                if told:
-                    return (waiting or told)[0], place
+                self._tangle([*waiting, *self._repeating(answers, waiting, marks[-1]), *self._spare(answers, waiting)])
+                if answers:
+                    return (waiting or answers)[0], place
         for place in reversed(range(len(messages))):
             owners = {owner for piece in messages[place].of("result") for owner in self._owners(asking, piece)}
             if len(owners) == 1:
@@ -252,95 +252,95 @@ class Talks:
         return self._forgetting(asking, marks[-1])
 
     def _told_in(self, mark: bytes, asking: Asking, message: Heard) -> Sequence[Key]:
-        """The exchanges that sent what a request begins with, and whose answer is what it says next, the last first.
+        """Return the exchanges that match a request's beginning up to an answer, the latest first.
 
         Of these only those that came to the same host, if any did; and through its own tap, or through one that was over when that began.
         """
         alike = islice(self._alike(mark, asking), _LOOKED_BACK)
         asked = ((key, self.said[key].asking) for key in alike)
-        told = [key for key, before in asked if before.may_go_on_as(asking) and before.is_told_in(message)]
-        told = [key for key in told if self.said[key].asking.host == asking.host] or told
+        answers = [key for key, before in asked if before.may_go_on_as(asking) and before.is_told_in(message)]
+        answers = [key for key in answers if self.said[key].asking.host == asking.host] or answers
         capture = asking.key[0]
         began = self._times.get(capture, (asking.at_ns, 0))[0]
-        own = [key for key in told if key[0] == capture or self._times[key[0]][1] <= began]
-        return own if told and told[0][0] == capture else told
+        own = [key for key in answers if key[0] == capture or self._times[key[0]][1] <= began]
+        return own if answers and answers[0][0] == capture else answers
 
-    def _waiting(self, told: Sequence[Key], mark: bytes) -> Iterator[Key]:
-        """The answers from which one may go on now, as none has yet, nor were they dropped; the last first."""
-        for place, key in enumerate(told):
-            if self._is_free(key, mark) and not any(self._is_dropped_for(key, later) for later in told[:place]):
+    def _waiting(self, answers: Sequence[Key], mark: bytes) -> Iterator[Key]:
+        """Yield the answers that no request has continued and no host has dropped, the latest first."""
+        for place, key in enumerate(answers):
+            if self._is_free(key, mark) and not any(self._is_dropped_for(key, later) for later in answers[:place]):
                 yield key
 
     def _is_free(self, key: Key, mark: bytes) -> bool:
-        """Whether no conversation has gone on from an answer, or failed to by a request like one that comes now."""
+        """Return whether no request continued an answer, but for failed tries of the same request."""
         children = (self.said[child] for child in self.said[key].children)
-        return all(each.mark == mark and each.has_failed for each in children)
+        return all(child.mark == mark and child.has_failed for child in children)
 
-    def _not_dropped(self, told: Sequence[Key], mark: bytes) -> Sequence[Key]:
-        """The answers that were taken for dropped, where those in their place have gone on and yet another request does from one of all.
+    def _not_dropped(self, answers: Sequence[Key], mark: bytes) -> Sequence[Key]:
+        """Return the answers wrongly taken for dropped, where all answers in their place were continued already.
 
         Two windows of one history may have asked the same. Then what went on before may have done so from any of these as well: it is
         noted that nothing tells any more which goes on from which.
         """
-        free = [key for key in told if self._is_free(key, mark) and not self.said[key].has_failed]
+        free = [key for key in answers if self._is_free(key, mark) and not self.said[key].has_failed]
         if free:
             until_ns = max(self.said[key].asking.end_ns for key in free) + _STALE_NS
-            gone = [key for key in told if self.said[key].children and key not in free]
+            gone = [key for key in answers if self.said[key].children and key not in free]
             self._tangle([*free, *gone[:1], *(key for key in gone[1:] if self.said[key].asking.at_ns <= until_ns)])
         return free
 
-    def _repeating(self, told: Sequence[Key], waiting: Sequence[Key], mark: bytes) -> Iterator[Key]:
-        """The answers from which a request like one that comes now was made, which may be made again.
+    def _repeating(self, answers: Sequence[Key], waiting: Sequence[Key], mark: bytes) -> Iterator[Key]:
+        """Yield continued answers from which a host may send the same request once more.
 
         That is where it was made since the first that waits was asked for, or where the calls that it was answered with may wait still.
         """
-        for key in told if waiting else ():
+        for key in answers if waiting else ():
             since = self.said[waiting[-1]].asking.at_ns
-            alike = [each for child in self.said[key].children if (each := self.said[child]).mark == mark]
-            lasting = [each.asking.end_ns + (_STALE_NS if each.is_waiting else 0) for each in alike]
+            alike = [exchange for child in self.said[key].children if (exchange := self.said[child]).mark == mark]
+            lasting = [exchange.asking.end_ns + (_STALE_NS if exchange.is_waiting else 0) for exchange in alike]
             if key not in waiting and max(lasting, default=0) > since:
                 yield key
 
-    def _spare(self, told: Sequence[Key], waiting: Sequence[Key]) -> Iterator[Key]:
-        """The answers from one of which nothing may have gone on yet: the same request was made from two of them, maybe twice from one."""
+    def _spare(self, answers: Sequence[Key], waiting: Sequence[Key]) -> Iterator[Key]:
+        """Yield mixed-up answers of which at least one may still lack a continuation."""
         # Mostly one group of all.
-        groups = {id(group): group for key in told if waiting and (group := self._tangled.get(key))}
+        groups = {id(group): group for key in answers if waiting and (group := self._tangled.get(key))}
         spare = {name for name, group in groups.items() if len(self._marks_from(group)) < len(group)}
-        yield from (key for key in told if id(self._tangled.get(key)) in spare)
+        yield from (key for key in answers if id(self._tangled.get(key)) in spare)
 
     def _marks_from(self, together: Iterable[Key]) -> set[bytes]:
-        """What went on from answers, each different request once."""
-        children = (self.said[child] for each in together for child in self.said[each].children)
-        return {each.mark for each in children if not each.has_failed}
+        """Return the distinct requests that continue from a group of answers."""
+        children = (self.said[child] for answer in together for child in self.said[answer].children)
+        return {child.mark for child in children if not child.has_failed}
 
     def _tangle(self, waiting: Sequence[Key]) -> None:
-        """Note that a conversation goes on from one of several answers, and nothing tells from which."""
+        """Note that a request continues from one of several answers and nothing tells from which."""
         if len(waiting) > 1:
             groups = {id(group): group for key in waiting if (group := self._tangled.get(key))}
             whole = {*waiting}.union(*groups.values())
             self._tangled.update(dict.fromkeys(whole, whole))
             self._told_apart.clear()
 
-    def _is_dropped_for(self, key: Key, other: Key) -> bool:
-        """Whether an answer was there when a host asked for another in its place, or had waited too long to be meant."""
-        new = self.said[other]
+    def _is_dropped_for(self, key: Key, replacement: Key) -> bool:
+        """Return whether a host had dropped an answer when asking for its replacement."""
+        new = self.said[replacement]
         is_one_talk = new.parent in self._together(self.said[key].parent)
         return self._dropped_from(key, is_one_talk=is_one_talk) <= new.asking.at_ns
 
     def _together(self, key: Key | None) -> Collection[Key | None]:
-        """The answers among which one was mixed up, once they are told apart; else it alone."""
+        """Return the answers of a mixed-up group once all are told apart; else the answer alone."""
         if key is None or key not in self._tangled or not self._is_told_apart(key):
             return (key,)
         return self._tangled[key]
 
     def _dropped_from(self, key: Key, *, is_one_talk: bool) -> int:
-        """When such another may be asked for."""
+        """Return the time from which a host may ask for a replacement of an answer."""
         own = self.said[key]
         is_one_talk = is_one_talk and own.parent is not None and self._is_told_apart(own.parent)
         return own.asking.end_ns + (0 if is_one_talk or own.has_failed else _STALE_NS)
 
     def _went_on(self, key: Key, repeated: Sequence[Heard], mark: bytes) -> bool:
-        """Whether an answer just like this one may be meant, as its calls have no ids.
+        """Return whether a repeated answer without call ids must be a new answer, not the one already continued.
 
         Other words stand beside these now; or they were told other results before; or the very same request was made, and the
         conversation has gone on from it.
@@ -354,19 +354,21 @@ class Talks:
             return True
         if any(child.mark == mark and child.children for child in children):
             return True
-        told = [message for child in children for message in child.asking.messages[child.after + 1 : child.after + 2]]
-        return bool(told) and all(message.mark != repeated[1].mark for message in told)
+        results = [
+            message for child in children for message in child.asking.messages[child.after + 1 : child.after + 2]
+        ]
+        return bool(results) and all(message.mark != repeated[1].mark for message in results)
 
     def _forgetting(self, asking: Asking, mark: bytes) -> tuple[Key | None, int]:
-        """The same where a host has dropped what was said before: the one answer whose calls stand last, and that waits for results."""
+        """Find the answer for a request whose host dropped earlier messages: the one match that awaits results."""
         messages = asking.messages
-        place = max((place for place, each in enumerate(messages) if each.role == "model"), default=-1)
+        place = max((place for place, message in enumerate(messages) if message.role == "model"), default=-1)
         if place < 0 or place == len(messages) - 1:
             return None, -1
         recent = islice(reversed(self.said), _LOOKED_BACK)
         waiting = [key for key in recent if all(self.said[child].mark == mark for child in self.said[key].children)]
         asked = [(key, self.said[key].asking) for key in waiting]
-        found = [
+        answers = [
             key
             for key, before in asked
             if before.fold.calls
@@ -374,27 +376,27 @@ class Talks:
             and before.may_go_on_as(asking)
             and before.is_told_in(messages[place])
         ]
-        return (found[0], place) if len(found) == 1 else (None, -1)
+        return (answers[0], place) if len(answers) == 1 else (None, -1)
 
     def _owners(self, asking: Asking, piece: Piece) -> Sequence[Key]:
-        """The exchanges that asked for a call of this id; ids that come twice name none."""
-        found = self._by_wire_id.get((asking.dialect, piece.wire_id), ())
-        return found if len(found) == 1 else ()
+        """Return the exchange that made the call with a result's id; none for an ambiguous id."""
+        owners = self._by_wire_id.get((asking.dialect, piece.wire_id), ())
+        return owners if len(owners) == 1 else ()
 
     def is_left(self, key: Key) -> bool:
-        """Whether an answer that did not come to its end was asked for once more."""
+        """Return whether a host repeated the request of an incomplete answer."""
         return self.said[key].has_failed and self._went_on_at(key) is not None
 
     def until(self, key: Key) -> int | None:
-        """When the conversation went on from an answer, or the same was asked again in its place; None while neither has."""
+        """Return when the conversation continued from an answer or repeated the request; None while neither happened."""
         together = self._tangled.get(key)
         if together is None:
             return self._went_on_at(key)
-        children = [self.said[child] for each in together for child in self.said[each].children]
-        return max(each.asking.at_ns for each in children) if self._is_told_apart(key) else None
+        children = [self.said[child] for answer in together for child in self.said[answer].children]
+        return max(child.asking.at_ns for child in children) if self._is_told_apart(key) else None
 
     def _is_told_apart(self, key: Key) -> bool:
-        """Whether from all answers among which one is mixed up a conversation has gone on, each with a request of its own."""
+        """Return whether every answer of a mixed-up group has a continuation by a request of its own."""
         together = self._tangled.get(key)
         if together is None:
             return True
@@ -403,36 +405,36 @@ class Talks:
         return self._told_apart[id(together)]
 
     def _went_on_at(self, key: Key) -> int | None:
-        said = self.said[key]
-        if said.children or not said.asking.is_over:
-            return min((self.said[child].asking.at_ns for child in said.children), default=None)
+        exchange = self.said[key]
+        if exchange.children or not exchange.asking.is_over:
+            return min((self.said[child].asking.at_ns for child in exchange.children), default=None)
         since = self._dropped_from(key, is_one_talk=True)
-        parents = self._together(said.parent)
+        parents = self._together(exchange.parent)
         if len(parents) > 1:
-            parents = {self.said[other].parent for other in self._by_messages[said.mark]}.intersection(parents)
-        found = (self._again[said.mark, parent].after(said.asking, since) for parent in parents)
-        return min((at_ns for at_ns in found if at_ns is not None), default=None)
+            parents = {self.said[twin].parent for twin in self._by_messages[exchange.mark]}.intersection(parents)
+        times = (self._again[exchange.mark, parent].after(exchange.asking, since) for parent in parents)
+        return min((at_ns for at_ns in times if at_ns is not None), default=None)
 
     def told(self, key: Key) -> Iterator[tuple[Asked, Told]]:
-        """Each call of an answer with the places where requests that go on from it tell its result."""
-        said = self.said[key]
-        calls = said.asking.calls()
-        for child in said.children if calls and key not in self._tangled else ():
-            yield from self._results_in(child, said.asking)
+        """Yield each call of an answer with the places of its result in the requests that follow."""
+        exchange = self.said[key]
+        calls = exchange.asking.calls()
+        for child in exchange.children if calls and key not in self._tangled else ():
+            yield from self._results_in(child, exchange.asking)
 
     def _results_in(self, child: Key, before: Asking) -> Sequence[tuple[Asked, Told]]:
-        """What a request tells of the calls of the answer from which it goes on: looked for once, as soon as that is whole."""
-        found = self._results.get(child)
-        if found is None:
-            said = self.said[child]
-            found = list(results_in(said.asking, said.after, before.calls()))
+        """Return the results in a request for the calls of the answer before; cached once the answer is complete."""
+        results = self._results.get(child)
+        if results is None:
+            exchange = self.said[child]
+            results = list(results_in(exchange.asking, exchange.after, before.calls()))
             if before.is_over:
-                self._results[child] = found
-        return found
+                self._results[child] = results
+        return results
 
 
 def _prefixes(dialect: str, messages: Sequence[Heard]) -> list[bytes]:
-    """A mark for the first so many messages in a dialect, from none to all."""
+    """Return a mark for each prefix of a conversation, from no message to all messages."""
     digest = hashlib.blake2b(dialect.encode(), digest_size=16)
     marks = [digest.digest()]
     for message in messages:

@@ -1,4 +1,4 @@
-"""Who a tapped host is, and which model it asks, as it says itself: user agent, system prompt, `clientInfo`."""
+"""Recognise a tapped host and its model by user agent, system prompt and `clientInfo`."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
 
 
 def host_asking(headers: Iterable[tuple[str, str]], system: str, opening: str = "") -> str:
-    """Who asks a model, empty if nothing is said of it.
+    """Return the name of the host that sent a request; empty if unknown.
 
     Args:
         headers: The request's; among them what hosts tell routers of themselves.
@@ -101,10 +101,10 @@ def host_asking(headers: Iterable[tuple[str, str]], system: str, opening: str = 
 
 
 def agent_of(headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """What a request's headers say of who sends it: user agent and client, and what it is called."""
-    found = {name.lower(): value for name, value in headers}
-    agent = " ".join(filter(None, (found.get("user-agent", ""), found.get("x-client-name", ""))))
-    return agent, found.get("x-title", "").strip()
+    """Return the user agent with the client name, and the title, from a request's headers."""
+    values = {name.lower(): value for name, value in headers}
+    agent = " ".join(filter(None, (values.get("user-agent", ""), values.get("x-client-name", ""))))
+    return agent, values.get("x-title", "").strip()
 
 
 @lru_cache(maxsize=64)
@@ -125,24 +125,24 @@ def _speaking(agent: str, system: str, opening: str, title: str) -> str:
 
 
 def _product(agent: str) -> str:
-    """The program that a user agent names: the first, but of one like a browser's the first that others do not name as well."""
+    """Return the program's name from a user agent; for browsers the first name that only one browser has."""
     named = _ANY.search(agent)
     if named is None or named[0] != _BROWSER:
         return named[0] if named is not None else ""
-    products = [each for each in _PRODUCT.findall(_COMMENT.sub(" ", agent)) if each not in _OF_EVERY_BROWSER]
-    own = next((each for each in products if each not in _ENGINES), "")
-    found = own or next((each for each in _ENGINES if each in products), _BROWSER)
-    return _SHORT.get(found, found)
+    products = [name for name in _PRODUCT.findall(_COMMENT.sub(" ", agent)) if name not in _OF_EVERY_BROWSER]
+    own = next((name for name in products if name not in _ENGINES), "")
+    product = own or next((name for name in _ENGINES if name in products), _BROWSER)
+    return _SHORT.get(product, product)
 
 
 def maker_of(agent: str) -> str:
-    """What makes a user agent one of those that stand before models of several vendors in different ways; empty for others."""
+    """Return the SDK behind a user agent if hosts of the SDK use models of several vendors; else empty."""
     return _AI_SDK if re.search(LIBRARIES[_AI_SDK][0], agent) else ""
 
 
 @lru_cache(maxsize=64)
 def host_named(client: str) -> str:
-    """The host that a client's name stands for; else that name."""
+    """Return the host for a client's name, or the name itself if no host is known."""
     for name, (_, _, sign) in HOSTS.items():
         if sign and re.fullmatch(sign, client, re.IGNORECASE):
             return name
@@ -151,22 +151,22 @@ def host_named(client: str) -> str:
 
 
 def is_host(name: str) -> bool:
-    """Whether a name is a host's, and not that of what hosts are made with."""
+    """Return whether a name is a host's, not an SDK's."""
     return name in HOSTS
 
 
 def is_known_by_clients_alone(name: str) -> bool:
-    """Whether a host says to its models nothing of who it is, as far as is known: what it is made with is all that they hear."""
+    """Return whether a host never names itself to models, only to servers."""
     return is_host(name) and not any(HOSTS[name][:2]) and name not in TASKS
 
 
 def asks_no_model(name: str) -> bool:
-    """Whether a host is one in which a person calls tools, and no model does."""
+    """Return whether a host lets a person call tools without any model."""
     return name == _WITHOUT_MODEL
 
 
 def model_asked(url: str, body: bytes) -> str:
-    """The model that a request is for: in its body, or in its path."""
+    """Return the model of a request, from its body or path."""
     in_path = _IN_PATH.search(parts_of(url).path)
     if in_path:
         return in_path[1]

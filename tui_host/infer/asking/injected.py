@@ -1,4 +1,4 @@
-"""What a tool protocol of plain text put into a tapped host's request: which bytes, and what for.
+"""Find the bytes that a tool protocol of plain text adds to a tapped host's requests, with their purpose.
 
 The forms are those that hosts were seen to send, ours among them.
 """
@@ -45,7 +45,7 @@ _OF_OTHER_THINGS = re.compile(
 
 
 class Injections:
-    """Looks for what a tool protocol put into requests; what stood in one before is known again by its bytes, and not looked at twice."""
+    """Finds the additions of tool protocols in requests; repeated bytes are searched once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], Sequence[tuple[int, int, str]]] = {}
@@ -53,7 +53,7 @@ class Injections:
     def found_in(
         self, name: str, body: bytes, system: Sequence[Piece], messages: Sequence[Heard]
     ) -> Iterator[tuple[int, int, str]]:
-        """What a tool protocol put into a request: its first byte, one past its last, what it is for. No byte is named twice.
+        """Yield start, end and purpose of each addition to a request, without overlaps.
 
         Args:
             name: The tool protocol.
@@ -67,18 +67,18 @@ class Injections:
             yield from self._found_once(body, (piece,), name, partial(_of_prompt, name, body, piece))
         for message in messages:
             kinds = {"text", "result"} if name == "hermes" else {"text"}
-            if message.role == "user" and (pieces := [each for each in message.pieces if each.kind in kinds]):
+            if message.role == "user" and (pieces := [piece for piece in message.pieces if piece.kind in kinds]):
                 yield from self._found_once(body, pieces, "", partial(_around, body, pieces))
 
     def _found_once(
         self, body: bytes, pieces: Sequence[Piece], name: str, look: Callable[[], Iterable[tuple[int, int, str]]]
     ) -> Iterator[tuple[int, int, str]]:
-        """What is found in pieces of a body, looked for where these bytes were not looked at as a part of this protocol before."""
+        """Yield the additions in pieces of a body, from the cache if equal bytes were searched before."""
         begin = pieces[0].start
-        said = hashlib.blake2b(digest_size=16)
+        digest = hashlib.blake2b(digest_size=16)
         for piece in pieces:
-            said.update(body[piece.start : piece.end])
-        key = (name, *((piece.start - begin, piece.end - begin) for piece in pieces), said.digest())
+            digest.update(body[piece.start : piece.end])
+        key = (name, *((piece.start - begin, piece.end - begin) for piece in pieces), digest.digest())
         if key not in self._known:
             self._known[key] = [(start - begin, end - begin, words) for start, end, words in look()]
         for start, end, words in self._known[key]:
@@ -86,60 +86,62 @@ class Injections:
 
 
 def _of_prompt(name: str, body: bytes, piece: Piece) -> Iterator[tuple[int, int, str]]:
-    """What of a piece of the system prompt lists the tools, and what teaches a tool protocol."""
-    lists = [each for each in _framed(piece.text) if each[2] == "lists the tools"]
+    """Yield tool lists and protocol instructions in a piece of the system prompt."""
+    lists = [frame for frame in _framed(piece.text) if frame[2] == "lists the tools"]
     taught = [(*span, f"teaches the tool protocol {name}") for span in _taught(piece.text, lists)]
     yield from _in_bytes(body, piece, sorted((*lists, *taught)))
 
 
 def _around(body: bytes, pieces: Sequence[Piece]) -> Iterator[tuple[int, int, str]]:
-    """What stands around what was said in pieces of a message, and around the results that they tell: not within these."""
+    """Yield the host's wrapping around the person's words and around results, without their content."""
     texts = tuple(piece for piece in pieces if piece.kind == "text")
     messages = [Heard(role="user", pieces=texts, mark=b"")] if texts else []
     messages += filter(None, (in_words(body, piece) for piece in pieces if piece.kind == "result"))
-    found = list[tuple[int, int, str]]()
+    frames = list[tuple[int, int, str]]()
     for message in messages:
-        found += _around_in(body, message)
-    yield from sorted(found)
+        frames += _around_in(body, message)
+    yield from sorted(frames)
 
 
 def _around_in(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:
-    found = list(chain.from_iterable(_in_bytes(body, piece, _framed(piece.text)) for piece in message.pieces))
-    told = list(envelopes(body, message)) if found else []
-    ends = [each.whole[1] for each in told]
-    for each in found:
-        first = bisect_right(ends, each[0])  # the first that is not over before it
-        if first == len(told) or told[first].whole[0] >= each[1]:
-            yield each
-    for each in told:
-        start, end = each.whole
-        yield from ((*span, "frames a result") for span in ((start, each.start), (each.end, end)) if span[0] < span[1])
+    frames = list(chain.from_iterable(_in_bytes(body, piece, _framed(piece.text)) for piece in message.pieces))
+    results = list(envelopes(body, message)) if frames else []
+    ends = [result.whole[1] for result in results]
+    for frame in frames:
+        first = bisect_right(ends, frame[0])  # the first that is not over before it
+        if first == len(results) or results[first].whole[0] >= frame[1]:
+            yield frame
+    for result in results:
+        start, end = result.whole
+        yield from (
+            (*span, "frames a result") for span in ((start, result.start), (result.end, end)) if span[0] < span[1]
+        )
 
 
 def _framed(text: str) -> list[tuple[int, int, str]]:
-    """The frames in a text, in order; of what one holds nothing is named again."""
-    found = [(*match.span(), words) for form, words in _FRAMES for match in form.found_in(text)]
+    """Return the wrappings in a text in order, without nested ones."""
+    frames = [(*match.span(), words) for form, words in _FRAMES for match in form.found_in(text)]
     kept: list[tuple[int, int, str]] = []
-    for each in sorted(found, key=lambda each: (each[0], -each[1])):
-        if not kept or each[0] >= kept[-1][1]:
-            kept.append(each)
+    for frame in sorted(frames, key=lambda frame: (frame[0], -frame[1])):
+        if not kept or frame[0] >= kept[-1][1]:
+            kept.append(frame)
     return kept
 
 
 def _taught(text: str, lists: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int]]:
-    """What of a prompt teaches, beside the lists: of each run of chapters the first paragraph that speaks of tools, to the last."""
-    spoken = sorted([*(match.span() for match in _OF_TOOLS.finditer(text)), *(each[:2] for each in lists)])
+    """Yield instructions in a prompt: in each run of chapters from the first to the last paragraph about tools."""
+    spoken = sorted([*(match.span() for match in _OF_TOOLS.finditer(text)), *(listed[:2] for listed in lists)])
     for start, end in _between(0, len(text), [match.span() for match in _OF_OTHER_THINGS.finditer(text)]):
-        inside = [each for each in spoken if start <= each[0] and each[1] <= end]
+        inside = [span for span in spoken if start <= span[0] and span[1] <= end]
         if inside:
             first = text.rfind("\n\n", start, inside[0][0])
             last = text.find("\n\n", inside[-1][1], end)
             began, ended = start if first < 0 else first + 2, end if last < 0 else last
-            yield from _between(began, ended, [each[:2] for each in lists])
+            yield from _between(began, ended, [listed[:2] for listed in lists])
 
 
 def _between(start: int, end: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The rest of a range, where parts of it are taken, in order."""
+    """Yield the parts of a range that are not taken, in order."""
     for begin, stop in taken:
         if start < min(begin, end):
             yield start, min(begin, end)
@@ -148,12 +150,12 @@ def _between(start: int, end: int, taken: Iterable[tuple[int, int]]) -> Iterator
         yield start, end
 
 
-def _in_bytes(body: bytes, piece: Piece, found: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Ranges of a piece's text as ranges of the body."""
+def _in_bytes(body: bytes, piece: Piece, frames: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """Convert ranges of a piece's text to ranges of the body."""
     offsets = (
-        offsets_of(body[piece.start : piece.end], *(at for start, end, _ in found for at in (start, end)))
-        if found
+        offsets_of(body[piece.start : piece.end], *(at for start, end, _ in frames for at in (start, end)))
+        if frames
         else ()
     )
-    for (_, _, words), start, end in zip(found, offsets[::2], offsets[1::2], strict=True):
+    for (_, _, words), start, end in zip(frames, offsets[::2], offsets[1::2], strict=True):
         yield piece.start + start, piece.start + end, words

@@ -1,4 +1,4 @@
-"""What hosts put into texts, looked for in the time that a text's length takes, whatever stands in it."""
+"""Find what hosts wrap around texts, in time linear in the text's length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class Form:
-    """A form of what hosts put into texts: line by line, and over several lines.
+    """A wrapping that hosts put into texts, on one line or several.
 
     What begins so and does not end is none of it. So it is looked for up to the last end alone: behind that each beginning would be
     followed to the end of the text.
@@ -23,13 +23,13 @@ class Form:
         self._end = re.compile(end, flags) if end else None
 
     def found_in(self, text: str) -> Iterator[re.Match[str]]:
-        """Each in a text, in order."""
+        """Yield each match in a text, in order."""
         if self._end is None:
             return self._whole.finditer(text)
         return self._whole.finditer(text, 0, max((match.end() for match in self._end.finditer(text)), default=0))
 
     def without(self, text: str) -> str:
-        """A text without them."""
+        """Return a text without the matches."""
         kept, start = list[str](), 0
         for match in self.found_in(text):
             kept.append(text[start : match.start()])

@@ -1,4 +1,4 @@
-"""One exchange of a tapped host with its model: what it says so far, each byte read once."""
+"""Read one exchange of a tapped host with its model, record by record."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ALIKE = 200
 
 
 class Asking:
-    """One exchange while it grows.
+    """One exchange as read so far.
 
     Attributes:
         key: Capture and id.
@@ -79,7 +79,11 @@ class Asking:
         self.model = model_asked(head.url or "", request.around)
         self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
         self._is_guessed = (head.method is None or not body) and not (self.model or system or request.offered)
-        taught = "\n".join(each.text for each in self.messages if each.role == "model") if self._is_guessed else system
+        taught = (
+            "\n".join(message.text for message in self.messages if message.role == "model")
+            if self._is_guessed
+            else system
+        )
         self.protocol = protocol_of(taught, self.messages)
         self.offers = Offers(self.offered, self.protocol, self.system_pieces, self.messages, body)
         self._dialect = dialect
@@ -96,7 +100,7 @@ class Asking:
         self._meant: Sequence[tuple[str, str | None]] | None = None
 
     def feed(self, record: Record, at_ns: int) -> None:
-        """The next record of the response."""
+        """Take in the next record of the response."""
         draft = record.draft
         self.end_ns = at_ns
         match draft.kind:
@@ -140,7 +144,7 @@ class Asking:
         self._take(self._decoder.feed(plain))
 
     def _learn(self, plain: bytes) -> None:
-        """What an answer tells where its request is not known, or not known but for its messages."""
+        """Take model and protocol from the answer where the request does not state them."""
         if self._size or not self._is_guessed:
             return
         named = _MODEL.search(plain)
@@ -155,43 +159,43 @@ class Asking:
                 self.fold.add(read)
 
     def _forget(self) -> None:
-        """Let go of what only an answer that grows needs: a story holds many that do not."""
+        """Drop buffers that only a growing answer needs."""
         self.calls()  # which are kept with their times
         self._ends, self._times = [], []
 
     @property
     def is_unheard(self) -> bool:
-        """Whether the answer alone is known: a log, or an archive, does not have what was asked, or no more than its beginning."""
+        """Whether only the answer was captured, as in some logs and archives."""
         return not self.body
 
     @property
     def is_answered(self) -> bool:
-        """Whether a whole answer came."""
+        """Whether a complete answer arrived."""
         return self.has_answer and self.status < 300 and self.fold.stop not in {None, "cut", "failed"}
 
     def is_at_work(self, at_ns: int) -> bool:
-        """Whether at some time it was being answered, or what the answer asks for was being done."""
+        """Return whether the answer was being written, or its calls were running, at a time."""
         if not self.has_answer or at_ns < self.at_ns:
             return False
         return not self.is_over or (bool(self.calls()) and at_ns - self.end_ns <= AT_WORK_NS)
 
     @property
     def trouble(self) -> str:
-        """Why it is not answered, in the words that its row has; empty where nothing says so."""
-        said = self.fold.failure if self._refusal is None else self._refusal.words
-        return said or self._broken
+        """Why there is no answer, in the words of the exchange's row; empty if no reason is stated."""
+        reason = self.fold.failure if self._refusal is None else self._refusal.words
+        return reason or self._broken
 
     @property
     def is_readable(self) -> bool:
-        """Whether all that came of the body was read: it is not too large, and its coding can be undone."""
+        """Whether the body was read completely: small enough, and with a content coding that could be decoded."""
         return self._size <= MOST
 
     def calls(self) -> Sequence[Asked]:
-        """The calls that it asks for and that are complete."""
+        """Return the complete calls of the answer."""
         if self._calls is not None:
             return self._calls
         capture, exchange = self.key
-        found = [
+        calls = [
             Asked(
                 key=f"{capture}.{exchange}.{number}",
                 capture=capture,
@@ -206,54 +210,54 @@ class Asking:
             for number, folded in enumerate(self.fold.calls)
             if folded.complete
         ]
-        self._calls = found if self.is_over else None
-        return found
+        self._calls = calls if self.is_over else None
+        return calls
 
     def meant(self) -> Sequence[tuple[str, str | None]]:
-        """Name and arguments of what each of these calls means."""
+        """Return name and arguments of the tool meant by each call."""
         if self._meant is not None:
             return self._meant
-        found = [meant(asked) for asked in self.calls()]
-        self._meant = found if self.is_over else None
-        return found
+        meanings = [meant(asked) for asked in self.calls()]
+        self._meant = meanings if self.is_over else None
+        return meanings
 
     def may_go_on_as(self, later: Asking) -> bool:
-        """Whether the conversation of a later request may be this one: who asks, and in which API, stays so; what is told of calls goes to who asked for them."""
+        """Return whether a later request may belong to this conversation: same API, and no other host."""
         is_same_api = self.dialect == later.dialect and (self.peer == later.peer or not self.fold.calls)
         return is_same_api and not self.is_of_another_host(later)
 
-    def is_of_another_host(self, other: Asking) -> bool:
-        """Whether another host asks than one that is known by name: by its own name, or by other headers and none."""
-        if self.host == other.host:
+    def is_of_another_host(self, asking: Asking) -> bool:
+        """Return whether two exchanges come from different hosts, by name or by headers."""
+        if self.host == asking.host:
             return False
-        named = is_host(self.host) + is_host(other.host)
-        return named > 1 or (named > 0 and self.agent != other.agent)
+        named = is_host(self.host) + is_host(asking.host)
+        return named > 1 or (named > 0 and self.agent != asking.agent)
 
     def is_told_in(self, message: Heard) -> bool:
-        """Whether a message of a later request is this answer, as far as it came: hosts cut one where they have read a call."""
+        """Return whether a message of a later request repeats this answer, even if cut after a call."""
         if message.role != "model" or not self.has_answer or self.status >= 300:
             return False
-        asked, told = self.fold.calls, message.of("call")
-        ids, told_ids = {each.call.wire_id for each in asked} - {""}, {piece.wire_id for piece in told} - {""}
+        asked, repeated = self.fold.calls, message.of("call")
+        ids, told_ids = {folded.call.wire_id for folded in asked} - {""}, {piece.wire_id for piece in repeated} - {""}
         if ids and told_ids:
             return bool(ids & told_ids)
-        if told:
-            named = [(each.call.name, canonical_text(each.call.arguments)) for each in asked]
-            return named == [(piece.name, canonical_text(piece.text)) for piece in told]
+        if repeated:
+            named = [(folded.call.name, canonical_text(folded.call.arguments)) for folded in asked]
+            return named == [(piece.name, canonical_text(piece.text)) for piece in repeated]
         if ids and all(identity in message.text for identity in ids):
             return True  # agents write their history anew, with the calls as words
         written = _bare(message.text)
-        calls = [_bare(each.call.written) for each in asked]
+        calls = [_bare(folded.call.written) for folded in asked]
         if calls:
             return all(call and call in written for call in calls)
         return bool(written) and self.is_worded_as(message)
 
     def is_worded_as(self, message: Heard) -> bool:
-        """Whether what a message says beside calls is what this answer does, or how it begins; a host may leave it out."""
+        """Return whether a message's text beside calls repeats this answer's text or its beginning, or is empty."""
         answered = self.fold.text or self.fold.thinking
         written, own = _bare(message.text), _bare(answered)
-        for each in self.fold.calls if written else ():  # where they stand in the text
-            written = written.replace(_bare(each.call.written), "")
+        for folded in self.fold.calls if written else ():  # where they stand in the text
+            written = written.replace(_bare(folded.call.written), "")
         return not written or (bool(own) and (own[:_ALIKE] in written or written[:_ALIKE] in own))
 
     def _time_of(self, place: int) -> int:
@@ -263,12 +267,12 @@ class Asking:
 
 
 def _bare(text: str) -> str:
-    """A text without its white space, which hosts change."""
+    """Remove white space, because hosts change white space."""
     return "".join(text.split())
 
 
 def asking_of(record: Record, at_ns: int, hearing: Hearing) -> Asking | None:
-    """A request for an answer, as a hearing of its kind reads it; None if a record is none that can be read."""
+    """Read a record as a request for an answer; None for other records."""
     head = record.draft.head
     if head is None or head.method not in {"POST", None}:
         return None

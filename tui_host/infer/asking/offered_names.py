@@ -1,4 +1,4 @@
-"""The tools of which a request tells its model, and what the names that it has for them may stand for."""
+"""Read which tools a request offers to its model, and which tools the offered names may stand for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Listed: TypeAlias = Mapping[str, str]
 
 
 class Offers:
-    """What a request tells of tools, by the vendor's API or in words.
+    """The tools that a request offers, through the vendor's API or in text.
 
     Args:
         names: The names of the tools that it offers by the vendor's API.
@@ -51,12 +51,12 @@ class Offers:
         self._aliases: dict[tuple[str, str, str], tuple[_Listed, bool]] = {}
 
     def may_ask_for(self, server: str, tool: str, listed: _Listed | None) -> bool:
-        """Whether the model is offered a tool: by the vendor's API, through a hub, or in words that tell of it."""
+        """Return whether the request offers a tool: through the API, a hub, or a mention in text."""
         key = (server, tool)
-        known = self._offered.get(key)
-        if known is None or known[0] is not listed:
-            known = self._offered[key] = listed, self._is_offered(server, tool, listed)
-        return known[1]
+        cached = self._offered.get(key)
+        if cached is None or cached[0] is not listed:
+            cached = self._offered[key] = listed, self._is_offered(server, tool, listed)
+        return cached[1]
 
     def _is_offered(self, server: str, tool: str, listed: _Listed | None) -> bool:
         if any(name.endswith(HUB) or self.means(name, server, tool, listed) for name in self._names):
@@ -64,7 +64,7 @@ class Offers:
         return bool(tool) and any(re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", piece.text) for piece in self._told)
 
     def means(self, name: str, server: str, tool: str, listed: _Listed | None) -> bool:
-        """Whether a name may stand for a tool, and not for one of that name that another server has.
+        """Return whether a name may stand for a server's tool, and not for a namesake on another server.
 
         Args:
             name: As the model has it.
@@ -77,26 +77,26 @@ class Offers:
         return listed is None or not names_another(name, server, tool) or self._calls_so(name, server, tool, listed)
 
     def _calls_so(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
-        """Whether the host has a name of its own for a server, as what it tells the model of its tools shows.
+        """Return whether the name contains the host's own alias for a server, judged by the tools offered.
 
         All tools that have this name before them are the server's, as the server describes them; and none is told of that has the
         server's own name, or yet another before it.
         """
         key = (name, server, tool)
-        known = self._aliases.get(key)
-        if known is None or known[0] is not listed:
-            known = self._aliases[key] = listed, self._is_alias(name, server, tool, listed)
-        return known[1]
+        cached = self._aliases.get(key)
+        if cached is None or cached[0] is not listed:
+            cached = self._aliases[key] = listed, self._is_alias(name, server, tool, listed)
+        return cached[1]
 
     def _is_alias(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
         words = listed.get(tool, "").strip()[:_ALIKE]
-        prefix, told = prefixed(name, tool), self._names or names_told(self._protocol, self._prompt)
-        of_it = [tool_behind(prefix, each) for each in told]
+        prefix, names = prefixed(name, tool), self._names or names_told(self._protocol, self._prompt)
+        of_it = [tool_behind(prefix, offered) for offered in names]
         return (
             len(words) >= _WORDS
-            and name in told
-            and all(any(is_same_tool(each, own) for own in listed) for each in of_it if each)
-            and not any(names_server(each, server, own) for each in told for own in listed)
-            and not any(prefixed(each, tool) not in {"", prefix} for each in told)
+            and name in names
+            and all(any(is_same_tool(tail, own) for own in listed) for tail in of_it if tail)
+            and not any(names_server(offered, server, own) for offered in names for own in listed)
+            and not any(prefixed(offered, tool) not in {"", prefix} for offered in names)
             and any(form.encode("utf-8", "surrogatepass") in self._body for form in written(words))
         )

@@ -1,4 +1,4 @@
-"""What a person asked a tapped host first, for a title."""
+"""Find a person's first question to a tapped host, for a title."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READ = 8192
 
 
 class FirstQuestion:
-    """It stands in the first request that tells a model of tools, else in the first of all.
+    """Takes the question from the first request that offers tools, else from the first request.
 
     Attributes:
         words: Its first line, without secrets and not long; empty before there is one.
@@ -28,7 +28,7 @@ class FirstQuestion:
         self.left = _OPENING
 
     def hear(self, asking: Asking, redact: Callable[[str], str]) -> None:
-        """The next request.
+        """Take in the next request.
 
         Args:
             asking: What it says.
@@ -38,8 +38,8 @@ class FirstQuestion:
         if not self.left or (self.words and not tells_of_tools):
             self.left = max(self.left - 1, 0)
             return
-        said = (said_by_person(each) for each in reversed(asking.messages) if each.role == "user")
-        question = next(filter(None, said), "")
+        words = (said_by_person(message) for message in reversed(asking.messages) if message.role == "user")
+        question = next(filter(None, words), "")
         if question:
             self.words = title_of(redact(question[:_READ]))
         self.left = 0 if question and tells_of_tools else self.left - 1

@@ -1,4 +1,4 @@
-"""What a request to a model says, message by message, whatever the dialect: for telling which conversation it goes on with."""
+"""Read a request's messages in one form for all dialects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HOST = ("system", "developer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A text in a message, a call in it, or a result that is told.
+    """A text, call or result in a message.
 
     Attributes:
         kind: `text`, `call` or `result`.
@@ -54,21 +54,21 @@ class Heard:
 
     @property
     def text(self) -> str:
-        """Its texts, joined."""
+        """All texts of the message, joined."""
         return "".join(piece.text for piece in self.pieces if piece.kind == "text")
 
     def of(self, kind: str) -> tuple[Piece, ...]:
-        """The pieces of one kind."""
+        """Return the pieces of one kind."""
         return tuple(piece for piece in self.pieces if piece.kind == kind)
 
 
 def as_one(messages: Sequence[Heard]) -> Heard:
-    """Messages of one side that follow each other."""
+    """Merge consecutive messages of one role."""
     return _made(messages[0].role, tuple(piece for message in messages for piece in message.pieces))
 
 
 def message_of(outline: Outline, part: Part) -> Heard:
-    """What a message of a body says; its role is `host` where it belongs to the system prompt."""
+    """Read a message of a body; system messages get the role `host`."""
     label = part.label
     role = "model" if label in _MODEL or part.kind in {"call", "thinking"} else "host" if label in _HOST else "user"
     return _made(role, tuple(_pieces(outline, part)))
@@ -103,7 +103,7 @@ def _pieces(outline: Outline, part: Part) -> Iterator[Piece]:
 
 
 def _said(data: bytes) -> str:
-    """A text, the texts of blocks joined, or any other value as the JSON that it is."""
+    """Decode a JSON string, join the texts of blocks, or return other JSON as written."""
     try:
         value: JSON = read_json(data) if data else ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reads the requests to a model one after the other: what stood in one before is known again by its bytes, and not read twice."""
+"""Read requests to a model one after the other, parsing repeated messages only once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_KNOWN = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a request says.
+    """The content of a request.
 
     Attributes:
         system: The pieces of the system prompt.
@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What some bytes say, where they stood last."""
+    """The content of some bytes, with the place of their latest occurrence."""
 
     start: int
     messages: tuple[Heard, ...]
@@ -52,12 +52,12 @@ class _Known:
 
     def moved(self, start: int) -> _Known:
         by = start - self.start
-        return self if not by else _Known(start, tuple(_moved(each, by) for each in self.messages), self.offered)
+        return self if not by else _Known(start, tuple(_moved(message, by) for message in self.messages), self.offered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """A body that was read: its list, and where each element of it begins and ends, with what it says."""
+    """A parsed body: its message list, the range of each element, and the content of each element."""
 
     body: bytes = b""
     name: str = ""
@@ -66,13 +66,13 @@ class _Read:
     said: tuple[_Known, ...] = ()
 
     def shared_with(self, body: bytes) -> int:
-        """How many elements another body begins with too, and has more behind."""
+        """Return how many leading elements another body shares."""
         shared = common_prefix(self.body, body)
         return max(bisect_left(self.places, shared, key=itemgetter(1)) - 1, 0)
 
 
 class Hearing:
-    """Reads requests; a conversation's next one costs what is new in it."""
+    """Reads requests; of a conversation's next request only new messages are parsed."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, bytes], _Known] = {}
@@ -81,7 +81,7 @@ class Hearing:
         self._last: dict[str, deque[_Read]] = {}
 
     def read(self, dialect: Dialect, body: bytes) -> Request:
-        """What a body says; nothing if it is no JSON object."""
+        """Return the content of a body; empty if the body is no JSON object."""
         last = self._last.setdefault(dialect.name, deque(maxlen=_CONVERSATIONS))
         best = max(last, key=lambda read: read.shared_with(body), default=_Read())
         count = best.shared_with(body)
@@ -99,41 +99,41 @@ class Hearing:
         name, node = lists[0]
         start, end = node.start, node.end + by
         around = body[:start] + b"[]" + body[end:]
-        places = (*best.places[:count], *((each.start + by, each.end + by) for each in node.elements))
-        said = (*best.said[:count], *(self._read(dialect, name, body[at:to], at) for at, to in places[count:]))
+        places = (*best.places[:count], *((element.start + by, element.end + by) for element in node.elements))
+        contents = (*best.said[:count], *(self._read(dialect, name, body[at:to], at) for at, to in places[count:]))
         if best in last and count:
             last.remove(best)
-        last.append(_Read(body=body, name=name, start=start, places=places, said=said))
+        last.append(_Read(body=body, name=name, start=start, places=places, said=contents))
         there = self._read(dialect, "", around, 0)
-        before = tuple(each for each in there.messages if _start_of(each) < start)
-        behind = tuple(each for each in there.messages if _start_of(each) >= start)
+        before = tuple(message for message in there.messages if _start_of(message) < start)
+        behind = tuple(message for message in there.messages if _start_of(message) >= start)
         last_ones = _Known(start + len(b"[]"), behind, ()).moved(end)
-        return self._request([_Known(0, before, there.offered), *said, last_ones], around)
+        return self._request([_Known(0, before, there.offered), *contents, last_ones], around)
 
     def _request(self, pieces: Sequence[_Known], around: bytes) -> Request:
-        messages = list(_with_results([message for known in pieces for message in known.messages]))
+        messages = list(_with_results([message for content in pieces for message in content.messages]))
         system = [piece for message in messages if message.role == "host" for piece in message.pieces]
         talk = [message for message in messages if message.role != "host" and message.pieces]
-        offered = tuple(name for known in pieces for name in known.offered)
+        offered = tuple(name for content in pieces for name in content.offered)
         return Request(system=tuple(system), messages=tuple(self._joined(talk)), offered=offered, around=around)
 
     def _read(self, dialect: Dialect, name: str, data: bytes, start: int) -> _Known:
-        """What a body says, or the element of a list of this name, which stands at `start`."""
+        """Return the content of a body, or of an element of the named list at `start`."""
         key = (dialect.name, name, data)
-        known = self._known.get(key)
-        if known is None:
+        content = self._known.get(key)
+        if content is None:
             before = f'{{"{name}":['.encode() if name else b""
             outline = dialect.outline(before + data + b"]}" if name else data)
-            known = _Known(len(before), *_told(outline)) if outline is not None else _Known(0, (), ())
+            content = _Known(len(before), *_told(outline)) if outline is not None else _Known(0, (), ())
             self._size += len(data)
             if self._size > MOST_KNOWN:
                 self._known.clear()
                 self._size = len(data)
-        self._known[key] = known = known.moved(start)
-        return known
+        self._known[key] = content = content.moved(start)
+        return content
 
     def _joined(self, messages: Sequence[Heard]) -> Iterator[Heard]:
-        """Messages of one side that follow each other as one: vendors differ in how they cut an answer, or results."""
+        """Merge consecutive messages of one role, because vendors split answers and results differently."""
         waiting: list[Heard] = []
         for message in messages:
             if waiting and waiting[-1].role != message.role:
@@ -154,18 +154,18 @@ class Hearing:
 
 
 def _told(outline: Outline) -> tuple[tuple[Heard, ...], tuple[str, ...]]:
-    """The messages of a tree, and the names of its tools."""
+    """Return the messages and tool names of an outline."""
     parts = (
-        each
+        message
         for part in outline.parts
-        for each in (part.children if part.kind == "messages" else (part,) if part.kind == "message" else ())
+        for message in (part.children if part.kind == "messages" else (part,) if part.kind == "message" else ())
     )
     offered = tuple(part.name for part in outline.walk() if part.kind == "tool")
     return tuple(message_of(outline, part) for part in parts), offered
 
 
 def _with_results(messages: Sequence[Heard]) -> Iterator[Heard]:
-    """The messages, those of the system behind an answer as the user's where they tell a result: some hosts send these so."""
+    """Yield the messages, with results that hosts send as system messages changed to the user's role."""
     is_answered = False
     for message in messages:
         is_answered |= message.role == "model"

@@ -1,4 +1,4 @@
-"""Where a request tells a model the results of the calls of the answer from which it goes on."""
+"""Match the results in a request with the calls of the answer before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_host.infer.call_values import Asked, Told
 
 
 def results_in(asking: Asking, after: int, calls: Sequence[Asked]) -> Iterator[tuple[Asked, Told]]:
-    """Each call of an answer with its result's place in a request that goes on from it, where it is told.
+    """Yield each call of an answer that has a result in a request, with the result.
 
     Args:
         asking: The request.
@@ -20,7 +20,7 @@ def results_in(asking: Asking, after: int, calls: Sequence[Asked]) -> Iterator[t
         calls: The answer's calls.
     """
     by_id = {call.wire_id: call for call in calls if call.wire_id}
-    message = next((each for each in asking.messages[after + 1 :] if each.role == "user"), None)
+    message = next((message for message in asking.messages[after + 1 :] if message.role == "user"), None)
     if message is None:
         return
     results = results_of(asking.body, asking.protocol, message)
@@ -50,25 +50,25 @@ def results_in(asking: Asking, after: int, calls: Sequence[Asked]) -> Iterator[t
 
 
 def _by_own_id(repeated: Sequence[Piece], calls: Sequence[Asked]) -> dict[str, Asked]:
-    """The calls by the ids that the host gave them where the model gave none, as it repeats the answer."""
+    """Return the calls by the ids that the host assigned, where the model assigned none."""
     if [piece.name for piece in repeated] != [call.name for call in calls]:
         return {}
     return {piece.wire_id: call for piece, call in zip(repeated, calls, strict=True) if piece.wire_id}
 
 
 def _by_name(calls: Sequence[Asked], pieces: Sequence[Piece]) -> Sequence[tuple[Asked, Piece]]:
-    """Each result with the first call that is left and may have its name: the tool, or the server; none if one fits nowhere."""
+    """Pair each result with the first unused call of a fitting tool or server name; nothing if a result fits no call."""
     left = dict(enumerate(calls))
     named: dict[str, list[int]] = defaultdict(list)  # the last first
     for number in reversed(left):
         named[left[number].name].append(number)
-    found: list[tuple[Asked, Piece]] = []
+    calls_with_results: list[tuple[Asked, Piece]] = []
     for piece in pieces:
         same = named.get(piece.name)
-        number = same[-1] if same else next((each for each, call in left.items() if piece.name in call.name), None)
+        number = same[-1] if same else next((place for place, call in left.items() if piece.name in call.name), None)
         if number is None:
             return ()
         call = left.pop(number)
         named[call.name].pop()  # the first that is left of its name is the first of all that could fit
-        found.append((call, piece))
-    return found
+        calls_with_results.append((call, piece))
+    return calls_with_results

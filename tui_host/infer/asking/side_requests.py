@@ -1,4 +1,4 @@
-"""What a host asks beside what a person does: for a title, a topic, a summary. It quotes the person's question, and offers no tools."""
+"""Recognise a host's own requests beside a person's: for a title, a topic, a summary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _READ = 1 << 18
 
 
 def is_beside(asking: Asking, main: Asking, question: str) -> bool:
-    """Whether a request is one of a host's own, about what a person asked with another.
+    """Return whether a request is the host's own, about a person's question in another request.
 
     It must be sure: a person may ask two things at once, and say in one what was said in the other. So only what offers no tools counts,
     beside a request that does, where its one message holds the question as a quotation, between tags or quotes, or as lines of its own.

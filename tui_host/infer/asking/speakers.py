@@ -1,4 +1,4 @@
-"""Who spoke in a story: its hosts, the models that they asked, and the tool protocols in which they did. Each of several is named."""
+"""Name the hosts, models and tool protocols of a story."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speaking:
-    """What one exchange with a model tells of who speaks.
+    """The host, model and protocol of one exchange.
 
     Attributes:
         host: Who asks, as far as that can be told.
@@ -44,7 +44,7 @@ class Speaking:
 
 
 def speaking_in(asking: Asking) -> Speaking:
-    """The same of an exchange."""
+    """Return the host, model and protocol of an exchange."""
     return Speaking(
         host=asking.host,
         agent=asking.agent,
@@ -56,7 +56,7 @@ def speaking_in(asking: Asking) -> Speaking:
 
 
 def hosts_of(spoken: Collection[Speaking], clients: Iterable[str], own: Own = MappingProxyType({})) -> list[str]:
-    """The hosts, in the order in which they were heard, those before servers last.
+    """Return the hosts in order of appearance, model requests before server connections.
 
     Args:
         spoken: What was asked of models.
@@ -71,28 +71,33 @@ def hosts_of(spoken: Collection[Speaking], clients: Iterable[str], own: Own = Ma
 
 
 def hosts_asking(spoken: Collection[Speaking], own: Own) -> Mapping[Speaking, str]:
-    """The host that each of these is of; empty where that is not known.
+    """Return the host of each speaker; empty where unknown.
 
     What hosts are made with stands for one only where it may not be of one that is named: not where the same agent has said who it
     is, nor where it was found to be one that its servers alone know by name.
     """
-    known: dict[Agent, set[str]] = {agent: {host} for agent, host in own.items()}
-    for each in spoken:
-        if is_host(each.host):
-            known.setdefault(each.agent, set()).add(each.host)
-    return {each: each.host if is_host(each.host) else _only(known.get(each.agent, {each.host})) for each in spoken}
+    hosts_by_agent: dict[Agent, set[str]] = {agent: {host} for agent, host in own.items()}
+    for speaking in spoken:
+        if is_host(speaking.host):
+            hosts_by_agent.setdefault(speaking.agent, set()).add(speaking.host)
+    return {
+        speaking: speaking.host
+        if is_host(speaking.host)
+        else _only(hosts_by_agent.get(speaking.agent, {speaking.host}))
+        for speaking in spoken
+    }
 
 
 def own_hosts(spoken: Collection[Speaking], clients: Iterable[str]) -> Own:
-    """Return the host of the agents that do not name themselves, where one host alone is named, by the clients of its servers.
+    """Return the host of agents that do not name themselves, where clients of servers name exactly one host.
 
     Only hosts that never name themselves to their models count: of others an agent without a name is another program.
     """
     beside = {host for host in map(host_named, clients) if is_host(host) and not asks_no_model(host)}
     host = _only(beside)
-    if not is_known_by_clients_alone(host) or any(is_host(each.host) for each in spoken):
+    if not is_known_by_clients_alone(host) or any(is_host(speaking.host) for speaking in spoken):
         return {}
-    return {each.agent: host for each in spoken}
+    return {speaking.agent: host for speaking in spoken}
 
 
 def _only(hosts: Collection[str]) -> str:
@@ -100,28 +105,32 @@ def _only(hosts: Collection[str]) -> str:
 
 
 def models_of(spoken: Iterable[Speaking]) -> list[tuple[str, str]]:
-    """Provider and model of all that were asked, in the order in which they were first."""
-    return list(dict.fromkeys((each.peer, each.model) for each in spoken))
+    """Return provider and model of all requests, in order of first use."""
+    return list(dict.fromkeys((speaking.peer, speaking.model) for speaking in spoken))
 
 
 def protocols_of(spoken: Collection[Speaking]) -> list[str]:
-    """The tool protocols, likewise; but an agent that teaches one is not named for what it asks without any tools, as for a title."""
-    taught = {each.agent for each in spoken if each.protocol != NATIVE}
-    told = (each.protocol for each in spoken if each.protocol != NATIVE or each.has_tools or each.agent not in taught)
-    return list(dict.fromkeys(filter(None, told)))
+    """Return the tool protocols in order of first use; tool-less requests of a protocol's agent do not count as native."""
+    taught = {speaking.agent for speaking in spoken if speaking.protocol != NATIVE}
+    protocols = (
+        speaking.protocol
+        for speaking in spoken
+        if speaking.protocol != NATIVE or speaking.has_tools or speaking.agent not in taught
+    )
+    return list(dict.fromkeys(filter(None, protocols)))
 
 
 def in_words(names: Sequence[str]) -> str:
-    """Several in words: `Cline and Zed`, `Cline, Zed +3 more`."""
+    """Join names: `Cline and Zed`, `Cline, Zed +3 more`."""
     more = len(names) - _NAMED
     return f"{', '.join(names[:_NAMED])} +{more} more" if more > 0 else " and ".join(names)
 
 
 def models_in_words(models: Sequence[tuple[str, str]]) -> str:
-    """Models with their providers, each of which is named once: `demo/gpt-x and gpt-y`; empty for none."""
-    asked = [each for each in models if each[1]] or models
+    """Join models, naming each provider once: `demo/gpt-x and gpt-y`; empty for none."""
+    asked = [pair for pair in models if pair[1]] or models
     peers = [peer for peer, _ in asked]
-    is_new = [True, *(one != two for one, two in pairwise(peers))]
+    is_new = [True, *(peer != following for peer, following in pairwise(peers))]
     return in_words(
         ["/".join(filter(None, (peer * new, model))) for (peer, model), new in zip(asked, is_new, strict=False)]
     )

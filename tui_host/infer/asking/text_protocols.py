@@ -1,4 +1,4 @@
-"""Which tool protocol of plain text a tapped host speaks, and where in its messages it tells results.
+"""Recognise a tapped host's tool protocol of plain text, and find results in its messages.
 
 The forms are those that hosts were seen to send, ours among them.
 """
@@ -72,7 +72,7 @@ _NOT_SAID = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """A result that is told in words.
+    """A result in the text of a message.
 
     Attributes:
         name: What the host names with it: the tool, or the server; empty for nothing.
@@ -90,18 +90,18 @@ class Envelope:
 
 
 def protocol_of(system: str, messages: Sequence[Heard]) -> str:
-    """The tool protocol that a system prompt teaches, `native` if none; some hosts put it before the first message."""
+    """Return the tool protocol that a system prompt or first message teaches; `native` if none."""
     text = system + (messages[0].text if messages and len(messages[0].text) > 2000 else "")
     return next((name for name, sign in _SIGNS if sign.search(text)), "native")
 
 
 def reader_of(name: str, system: str, host: str = "") -> Reader:
-    """What reads the calls out of an answer."""
+    """Return a reader for the calls in an answer."""
     return readers_of(name, system, host)()
 
 
 def readers_of(name: str, system: str, host: str = "") -> Callable[[], Reader]:
-    """What makes such readers, one for each answer.
+    """Return a factory of readers, to be called once per answer.
 
     Args:
         name: The tool protocol.
@@ -109,11 +109,11 @@ def readers_of(name: str, system: str, host: str = "") -> Callable[[], Reader]:
         host: Who asks: other hosts than ours run calls in prose and in code, too.
     """
     names = _listed(system) if name != "native" else ()
-    tools = [ToolSpec(name=each, description="", schema={}, server="", tool=each) for each in names]
+    tools = [ToolSpec(name=name, description="", schema={}, server="", tool=name) for name in names]
     servers = _sections(system) if name == "cline" else {}
     tools += [
-        ToolSpec(name=f"{each}__{_READS}", description="", schema={}, server=each, tool=_READS, resources=())
-        for each in servers
+        ToolSpec(name=f"{name}__{_READS}", description="", schema={}, server=name, tool=_READS, resources=())
+        for name in servers
     ]
     return partial(_reader, name, tools, is_own=host == OWN)
 
@@ -124,28 +124,28 @@ def _reader(name: str, tools: Sequence[ToolSpec], *, is_own: bool) -> Reader:
 
 
 def names_told(name: str, system: str) -> Sequence[str]:
-    """The names that a model has for the tools of which a prompt of a tool protocol tells."""
+    """Return the tool names that a protocol's prompt lists."""
     if name != "cline":
         return _listed(system) if name != "native" else ()
     return [f"{server}__{tool}" for server, text in _sections(system).items() for tool in _listed(text)]
 
 
 def _listed(text: str) -> Sequence[str]:
-    return sorted({next(filter(None, found.groups())) for found in _TOOLS.finditer(text)})[:_MOST_TOOLS]
+    return sorted({next(filter(None, match.groups())) for match in _TOOLS.finditer(text)})[:_MOST_TOOLS]
 
 
 def _sections(system: str) -> dict[str, str]:
-    """What Cline's prompt says of each server."""
+    """Return the section of each server in Cline's prompt."""
     listed = system.partition("# Connected MCP Servers")[2]
     sections: dict[str, str] = {}
-    for found, next_ in pairwise((*_SERVERS.finditer(listed), None)):
-        if found is not None:
-            sections.setdefault(found[1], listed[found.end() : len(listed) if next_ is None else next_.start()])
+    for match, next_ in pairwise((*_SERVERS.finditer(listed), None)):
+        if match is not None:
+            sections.setdefault(match[1], listed[match.end() : len(listed) if next_ is None else next_.start()])
     return sections
 
 
 def results_of(body: bytes, protocol: str, message: Heard) -> Sequence[Piece]:
-    """The results that a message tells, as the vendor's API has them or in words.
+    """Return the results in a message, from the vendor's API or from text.
 
     Args:
         body: The request's body.
@@ -154,32 +154,36 @@ def results_of(body: bytes, protocol: str, message: Heard) -> Sequence[Piece]:
     """
     results = message.of("result")
     if protocol == _HERMES:
-        results = [each for piece in results for each in _untagged(body, piece)]
+        results = [result for piece in results for result in _untagged(body, piece)]
     return results or [
-        Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
-        for each in envelopes(body, message)
+        Piece(kind="result", text=envelope.text, start=envelope.start, end=envelope.end, name=envelope.name)
+        for envelope in envelopes(body, message)
     ]
 
 
 def _untagged(body: bytes, result: Piece) -> Sequence[Piece]:
-    """The results that stand in one of the vendor's in Hermes' form; itself, where it says anything else."""
+    """Split a vendor's result in Hermes' form into the results inside; other results stay whole."""
     message = in_words(body, result)
-    found = [] if message is None else list(envelopes(body, message, (_TAGGED,)))
-    if len(found) > 1:  # an id, or a name, that they share says nothing
+    envelopes_inside = [] if message is None else list(envelopes(body, message, (_TAGGED,)))
+    if len(envelopes_inside) > 1:  # an id, or a name, that they share says nothing
         result = replace(result, name="", wire_id="")
-    told = [replace(result, text=each.text, start=each.start, end=each.end) for each in found]
-    return [replace(each, name=by.name or each.name) for each, by in zip(told, found, strict=True)] or [result]
+    results = [
+        replace(result, text=envelope.text, start=envelope.start, end=envelope.end) for envelope in envelopes_inside
+    ]
+    return [
+        replace(inner, name=by.name or inner.name) for inner, by in zip(results, envelopes_inside, strict=True)
+    ] or [result]
 
 
 def in_words(body: bytes, result: Piece) -> Heard | None:
-    """A result of the vendor's as the words that it is; None where it is anything but results in Hermes' form."""
+    """Return a vendor's result as a text message if the result consists of Hermes tags alone; else None."""
     if not result.text.lstrip().startswith("<tool_response>") or _TAGGED.without(result.text).strip():
         return None
     start, end = result.says
     root = spans(body[start:end], depth=2)
     if root is None:
         return None
-    texts = [root] if root.kind == "string" else [text for each in root.elements if (text := each.get("text"))]
+    texts = [root] if root.kind == "string" else [text for block in root.elements if (text := block.get("text"))]
     pieces = [
         Piece(kind="text", text=text.text(body[start:end]), start=start + text.start, end=start + text.end)
         for text in texts
@@ -188,7 +192,7 @@ def in_words(body: bytes, result: Piece) -> Heard | None:
 
 
 def envelopes(body: bytes, message: Heard, forms: Sequence[Form] = _RESULTS) -> Iterator[Envelope]:
-    """The results that a message tells in words, in order.
+    """Yield the results in a message's text, in order.
 
     Args:
         body: The request's body.
@@ -198,28 +202,28 @@ def envelopes(body: bytes, message: Heard, forms: Sequence[Form] = _RESULTS) -> 
     texts = message.of("text")
     whole = "\n".join(piece.text for piece in texts)
     by_form = ((form, list(form.found_in(whole))) for form in forms)
-    form, found = next((each for each in by_form if each[1]), (_TAGGED, list[re.Match[str]]()))
-    names, told, inner, ranges = list[str](), list[str](), list[tuple[int, int]](), list[tuple[int, int]]()
-    for match in found:
+    form, matches = next((candidate for candidate in by_form if candidate[1]), (_TAGGED, list[re.Match[str]]()))
+    names, texts_told, inner, ranges = list[str](), list[str](), list[tuple[int, int]](), list[tuple[int, int]]()
+    for match in matches:
         text = match["told"].strip()
         start = match.end("told") - len(match["told"].lstrip())
         named = _named(text) if form is _TAGGED else None
         name, said_there, low, high = named or (match["name"].strip(), text, 0, len(text))
         names.append(name)
-        told.append(said_there)
+        texts_told.append(said_there)
         inner.append((start + low, start + high))
         ranges.append((start, start + len(text)))
     places, wholes = _places(body, texts, inner), _places(body, texts, ranges)
-    for name, text, (start, end), around in zip(names, told, places, wholes, strict=True):
+    for name, text, (start, end), around in zip(names, texts_told, places, wholes, strict=True):
         yield Envelope(name=name, text=text, start=start, end=end, whole=around)
 
 
-def _named(told: str) -> tuple[str, str, int, int] | None:
-    """What a result in Hermes' form says beside its tool's name: that, the result, and where it stands; None where it is bare."""
-    if not told.startswith("{"):
+def _named(quoted: str) -> tuple[str, str, int, int] | None:
+    """Return tool name, text and range of a Hermes result that names its tool; None for a bare result."""
+    if not quoted.startswith("{"):
         return None
     try:
-        value, data = read_json(told), told.encode()
+        value, data = read_json(quoted), quoted.encode()
     except ValueError:
         return None
     root = spans(data, depth=2)
@@ -232,7 +236,7 @@ def _named(told: str) -> tuple[str, str, int, int] | None:
 
 
 def said_by_person(message: Heard) -> str:
-    """What a person said in a message, without what a host put around it and without results."""
+    """Return the person's words in a message, without wrappings and results."""
     text = "\n".join(piece.text for piece in message.of("text"))
     for form in (*_RESULTS, *_NOT_SAID):
         text = form.without(text)
@@ -240,8 +244,8 @@ def said_by_person(message: Heard) -> str:
 
 
 def _places(body: bytes, texts: Sequence[Piece], ranges: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-    """The bytes of ranges of the joined texts, in order; of one that goes over several, from the first of them to the last."""
-    found: dict[int, tuple[int, int]] = {}
+    """Convert ranges of the joined texts to byte ranges of the body, in order."""
+    bytes_by_number: dict[int, tuple[int, int]] = {}
     starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
     at = 0
     for piece in texts:
@@ -251,11 +255,11 @@ def _places(body: bytes, texts: Sequence[Piece], ranges: Sequence[tuple[int, int
         offsets = iter(offsets_of(body[piece.start : piece.end], *chain.from_iterable(spans.values())) if spans else ())
         for number, (low, high) in spans.items():
             first, last = piece.start + next(offsets), piece.start + next(offsets)
-            if high > low or (starts[number] == ends[number] and number not in found):
-                found[number] = found.get(number, (first, last))[0], last
+            if high > low or (starts[number] == ends[number] and number not in bytes_by_number):
+                bytes_by_number[number] = bytes_by_number.get(number, (first, last))[0], last
         at += size + 1
     whole = (texts[0].start, texts[-1].end) if texts else (0, 0)
-    return [found.get(number, whole) for number in range(len(ranges))]
+    return [bytes_by_number.get(number, whole) for number in range(len(ranges))]
 
 
 _RUNS = re.compile(
@@ -265,7 +269,7 @@ _RUNS = re.compile(
 
 
 def offsets_of(quoted: bytes, *characters: int) -> tuple[int, ...]:
-    """Where the characters of a JSON string stand in its bytes; one behind its end at that end."""
+    """Return the byte offsets of characters in a JSON string; the string's end for characters beyond."""
     last = max(len(quoted) - 1, 1)
     starts, counts, ends = [1], [0], [1]
     count, most = 0, max(characters, default=0)
@@ -277,8 +281,8 @@ def offsets_of(quoted: bytes, *characters: int) -> tuple[int, ...]:
         if count > most:
             break
     starts, counts, ends = [*starts, ends[-1]], [*counts, count], [*ends, ends[-1]]
-    found: list[int] = []
+    offsets: list[int] = []
     for character in characters:
         place = bisect_right(counts, character) - 1
-        found.append(min(starts[place] + character - counts[place], ends[place]))
-    return tuple(found)
+        offsets.append(min(starts[place] + character - counts[place], ends[place]))
+    return tuple(offsets)

@@ -1,4 +1,4 @@
-"""Which messages of a request nobody heard when they were said: it goes on with what was talked of before, or meanwhile elsewhere."""
+"""Find the messages in a request that were not captured when first sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TALKS = 4
 
 
 class Unheard:
-    """Takes in requests in the order in which they come, and knows again what they repeat.
+    """Takes in requests in order of time and recognises repeated messages.
 
     A message is known by the one beside it: much is said in many conversations, hardly with the same before or behind it. So what hosts
     cut from the beginning, or change in one place, is no news.
@@ -31,7 +31,7 @@ class Unheard:
         self._askings: dict[tuple[str, str], list[Asking]] = {}
 
     def feed(self, asking: Asking, talk: tuple[str, str], after: int) -> tuple[int, ...]:
-        """The places of a request's messages that were not heard before; what it asks, or tells, last is said with it.
+        """Return the places of uncaptured messages in a request, without the request's own last message.
 
         Args:
             asking: The next request.
@@ -49,17 +49,17 @@ class Unheard:
             if heard and place:
                 is_known[place - 1] = True
         places = range(after + 1 - first, len(messages) - (messages[-1:] != () and messages[-1].role == "user"))
-        found = tuple(first + place for place in places if not is_known[place])
+        unheard = tuple(first + place for place in places if not is_known[place])
         self._pairs.update(pairs)
         if len(asking.messages) > 1:
             self._last_asked[pairs[-1]] = asking
         for mark in marks:
             self._talks.setdefault(mark, {})[talk] = None
         self._askings.setdefault(talk, []).append(asking)
-        return found
+        return unheard
 
     def going_on_in(self, asking: Asking) -> Asking | None:
-        """The last request that ended with what a request holds, and has an answer to: hosts drop what was said before that."""
+        """Return the latest request that a new request continues after the host dropped older messages."""
         marks = [self._mark(message) for message in asking.messages]
         for place in reversed(range(2, len(marks))):
             if asking.messages[place].role == "model":
@@ -69,7 +69,7 @@ class Unheard:
         return None
 
     def _is_answer(self, message: Heard, before: bytes) -> bool:
-        """Whether a message is an answer that was heard in a conversation where this was said before."""
+        """Return whether a message repeats a captured answer that followed the message before."""
         if message.role != "model":
             return False
         talks = islice(reversed(self._talks.get(before, {})), _TALKS)
@@ -80,7 +80,7 @@ class Unheard:
         return islice(reversed(askings), _ANSWERS)
 
     def _mark(self, message: Heard) -> bytes:
-        """The same for messages that say the same, whatever a host puts around it: that changes with time."""
+        """Return a mark for a message's words, without wrappings, because hosts change wrappings over time."""
         if message.role != "user":
             return message.mark
         mark = self._marks.get(message.mark)

@@ -1,1 +1,1 @@
-"""Which frames carry which calls: only what leaves no other reading."""
+"""Match frames with calls wherever only one reading is possible."""

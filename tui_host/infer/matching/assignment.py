@@ -1,7 +1,8 @@
-"""Which pairs stand in every largest assignment of frames to calls: Hopcroft and Karp's matching, and what no other matching can do without.
+"""Find the pairs in every largest assignment of frames to calls, by Hopcroft and Karp's matching.
 
-Source: J. Hopcroft, R. Karp, "An n^(5/2) algorithm for maximum matchings in bipartite graphs" (1973); a matched pair is in every
-largest matching if no alternating path from a free vertex, and no alternating cycle, goes through it (C. Berge, 1957).
+Source: J. Hopcroft, R. Karp, "An n^(5/2) algorithm for maximum matchings in bipartite graphs" (1973); a matched pair is in
+every largest matching if no alternating path from a free vertex, and no alternating cycle, goes through the pair (C. Berge,
+1957).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Edges: TypeAlias = Mapping[FrameKey, Sequence[str]]
 
 
 def necessary_pairs(edges: Edges) -> dict[FrameKey, str]:
-    """Return the call of each frame that has the same call in every assignment that joins as many as possible."""
+    """Return the frames with their calls that are pairs in every largest assignment."""
     matched = largest_matching(edges)
     frames_by_call = {call: frame for frame, call in matched.items()}
     callers: dict[str, list[FrameKey]] = {}
@@ -30,7 +31,7 @@ def necessary_pairs(edges: Edges) -> dict[FrameKey, str]:
         frame: [frames_by_call[call] for call in calls if call in frames_by_call and frames_by_call[call] != frame]
         for frame, calls in edges.items()
     }
-    before = {frame: [other for other in callers[call] if other != frame] for frame, call in matched.items()}
+    before = {frame: [rival for rival in callers[call] if rival != frame] for frame, call in matched.items()}
     replaced = _reached([frame for frame in edges if frame not in matched], after)
     free_calls = [call for call in callers if call not in frames_by_call]
     replaced |= _reached({frame for call in free_calls for frame in callers[call]}, before)
@@ -39,28 +40,30 @@ def necessary_pairs(edges: Edges) -> dict[FrameKey, str]:
 
 
 def largest_matching(edges: Edges) -> dict[FrameKey, str]:
-    """Return one assignment that gives as many frames as possible a call of their own."""
+    """Return one assignment of calls to frames with as many pairs as possible."""
     call_of: dict[FrameKey, str] = {}
     frame_of: dict[str, FrameKey] = {}
     while True:
         levels = _levels(edges, call_of, frame_of)
         left = {frame: iter(calls) for frame, calls in edges.items()}
-        found = [frame for frame in edges if frame not in call_of and _augment(frame, left, levels, call_of, frame_of)]
-        if not found:
+        augmented = [
+            frame for frame in edges if frame not in call_of and _augment(frame, left, levels, call_of, frame_of)
+        ]
+        if not augmented:
             return call_of
 
 
 def _levels(edges: Edges, call_of: Mapping[FrameKey, str], frame_of: Mapping[str, FrameKey]) -> dict[FrameKey, int]:
-    """How many exchanges lead from a frame without a call to each frame."""
+    """Return the distance of each frame from the frames without a call."""
     levels = {frame: 0 for frame in edges if frame not in call_of}
     waiting = deque(levels)
     while waiting:
         frame = waiting.popleft()
         for call in edges[frame]:
-            other = frame_of.get(call)
-            if other is not None and other not in levels:
-                levels[other] = levels[frame] + 1
-                waiting.append(other)
+            holder = frame_of.get(call)
+            if holder is not None and holder not in levels:
+                levels[holder] = levels[frame] + 1
+                waiting.append(holder)
     return levels
 
 
@@ -71,19 +74,19 @@ def _augment(
     call_of: dict[FrameKey, str],
     frame_of: dict[str, FrameKey],
 ) -> bool:
-    """Give a frame a call, and those whose calls are taken others; false if that cannot be done."""
+    """Give a frame a call along an augmenting path; return False if there is no path."""
     path: list[tuple[FrameKey, str]] = []
     frame = first
     while True:
         for call in left[frame]:
-            other = frame_of.get(call)
-            if other is None:
-                for each, taken in (*path, (frame, call)):
-                    call_of[each], frame_of[taken] = taken, each
+            holder = frame_of.get(call)
+            if holder is None:
+                for taker, taken in (*path, (frame, call)):
+                    call_of[taker], frame_of[taken] = taken, taker
                 return True
-            if levels.get(other, -1) == levels[frame] + 1:
+            if levels.get(holder, -1) == levels[frame] + 1:
                 path.append((frame, call))
-                frame = other
+                frame = holder
                 break
         else:
             if not path:
@@ -94,19 +97,19 @@ def _augment(
 def _reached(
     first: Iterable[FrameKey], after: Mapping[FrameKey, Sequence[FrameKey]], passed: AbstractSet[FrameKey] = frozenset()
 ) -> set[FrameKey]:
-    """The frames to which steps lead from the first ones, these among them, but for those that were passed before."""
+    """Return the frames reachable from the first frames, without the passed frames."""
     reached = set(first)
     waiting = list(reached)
     while waiting:
-        for other in after.get(waiting.pop(), ()):
-            if other not in reached and other not in passed:
-                reached.add(other)
-                waiting.append(other)
+        for next_frame in after.get(waiting.pop(), ()):
+            if next_frame not in reached and next_frame not in passed:
+                reached.add(next_frame)
+                waiting.append(next_frame)
     return reached
 
 
 def _on_cycles(after: Mapping[FrameKey, Sequence[FrameKey]]) -> set[FrameKey]:
-    """The frames from which steps lead back to them: those in a strongly connected component of several (Kosaraju)."""
+    """Return the frames on cycles, from strongly connected components (Kosaraju)."""
     order: list[FrameKey] = []
     seen = set[FrameKey]()
     for first in after:
@@ -114,17 +117,17 @@ def _on_cycles(after: Mapping[FrameKey, Sequence[FrameKey]]) -> set[FrameKey]:
         seen.add(first)
         while waiting:
             frame, left = waiting[-1]
-            other = next((each for each in left if each in after and each not in seen), None)
-            if other is None:
+            next_frame = next((follower for follower in left if follower in after and follower not in seen), None)
+            if next_frame is None:
                 order.append(waiting.pop()[0])
             else:
-                seen.add(other)
-                waiting.append((other, iter(after[other])))
+                seen.add(next_frame)
+                waiting.append((next_frame, iter(after[next_frame])))
     before: dict[FrameKey, list[FrameKey]] = {frame: [] for frame in after}
-    for frame, others in after.items():
-        for other in others:
-            if other in before:
-                before[other].append(frame)
+    for frame, next_frames in after.items():
+        for next_frame in next_frames:
+            if next_frame in before:
+                before[next_frame].append(frame)
     on_cycles, passed = set[FrameKey](), set[FrameKey]()
     for frame in reversed(order):
         if frame not in passed:

@@ -1,4 +1,4 @@
-"""A call that some frame may carry, with what is known of it from the model's side."""
+"""Describe a call as a candidate for frames, with everything known from the model's side."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _EVER_NS = 1 << 62
 
 
 class Places:
-    """What is told of calls of an answer where nothing but the order says what belongs to which: one value for all of these calls.
+    """The results of an answer's calls that only their order assigns to calls; shared by all of these calls.
 
-    Each frame is held against it once, not once for each call.
+    A frame is compared with each result once, not once for each call.
 
     Args:
         texts: What is told.
@@ -32,7 +32,7 @@ class Places:
         self._best: dict[Hashable, int | None] = {}
 
     def tell(self, frame: Sent, at_ns: int) -> int | None:
-        """How best one of them, told then, tells what a frame brought; None if that cannot be said of one, and of none that it does."""
+        """Return the best grade of the results for a frame's answer; None if some grade is open and no result fits."""
         state = _state(frame, at_ns)
         if state not in self._best:
             grades = {_grade(text, state) for text in self._texts}
@@ -41,13 +41,13 @@ class Places:
         return self._best[state]
 
 
-def places_of(told: Mapping[Asked, Told | None]) -> Mapping[Asked, Places]:
-    """The places that a call's result may have, where there are others than its own: neither ids nor names say what is told there.
+def places_of(results: Mapping[Asked, Told | None]) -> Mapping[Asked, Places]:
+    """Return the possible results of each call whose result neither id nor name determines.
 
     Args:
-        told: Where the model is told of each call of an answer.
+        results: The result of each call of an answer.
     """
-    open_ones = {call: place for call, place in told.items() if place is not None and not place.by_id}
+    open_ones = {call: place for call, place in results.items() if place is not None and not place.by_id}
     named: dict[str, set[str]] = defaultdict(set)
     for call, place in open_ones.items():
         named[call.name].add(place.text)
@@ -57,13 +57,13 @@ def places_of(told: Mapping[Asked, Told | None]) -> Mapping[Asked, Places]:
         for call, place in open_ones.items()
     }
     places = {key: Places(several) for key, several in texts.items() if len(several) > 1}
-    found = {call: places.get((call.name, place.by_name)) for call, place in open_ones.items()}
-    return {call: several for call, several in found.items() if several is not None}
+    places_by_call = {call: places.get((call.name, place.by_name)) for call, place in open_ones.items()}
+    return {call: several for call, several in places_by_call.items() if several is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Candidate:
-    """A call that some frame may carry.
+    """A call that frames may carry.
 
     Attributes:
         asked: The call.
@@ -102,61 +102,61 @@ class Candidate:
 
     @property
     def answer(self) -> tuple[str, str]:
-        """The answer that asked for it."""
+        """Capture and exchange of the model's answer."""
         return self.asked.capture, self.asked.exchange
 
     @property
     def alike(self) -> tuple[str, str, str, str]:
-        """The same for calls of one answer that ask for the same."""
+        """A key that equal calls of one answer share."""
         return *self.answer, self.asked.name, self.arguments or self.asked.arguments
 
     def may_be_on(self, frame: Sent) -> bool:
-        """Whether its host may have sent a frame, as hosts call themselves."""
+        """Return whether the call's host may have sent a frame, by the hosts' names."""
         return self.connections is None or frame.line in self.connections
 
     def tells_itself(self, frame: Sent) -> int | None:
-        """Whether what stands in the call's place among the results is what a frame brought; None if that cannot be said."""
+        """Grade how the call's own result repeats a frame's answer; None if undecidable."""
         return None if self.told is None else _grade(self.told.text, _state(frame, self.told.at_ns))
 
     def tells(self, frame: Sent) -> int | None:
-        """The same, where what stands in another's place may be its own: then it cannot be said."""
+        """Grade the call's result as `tells_itself` does; None where results may be swapped within the answer."""
         own = self.tells_itself(frame)
         if self.is_twin and own:
             return None
         return None if own == OTHER != self.tells_beside(frame) else own
 
     def tells_beside(self, frame: Sent) -> int | None:
-        """How best what stands in its place, or in another's, tells what a frame brought; None if that cannot be said of one."""
+        """Return the best grade among all results that may be the call's; None if undecidable."""
         if self.told is None or self.places is None:
             return self.tells_itself(frame)
         return self.places.tell(frame, self.told.at_ns)
 
     def is_given_up(self, frame: Sent) -> bool:
-        """Whether nothing that a frame brought can have been told of it: no answer came, or none in time."""
+        """Return whether the frame's answer came too late for the call's result, or never."""
         return not isinstance(_state(frame, _EVER_NS if self.told is None else self.told.at_ns), Says)
 
     @property
     def may_have_failed(self) -> bool:
-        """Whether no answer may have come to what it was sent with: nothing is told of it yet, or that it failed."""
+        """Whether the call may have got no answer: no result yet, or a failure."""
         return self.told is None or fails(self.told.text)
 
     @property
     def was_denied(self) -> bool:
-        """Whether the model was told that a person denied it: so it was not sent."""
+        """Whether the result states that a person denied the call, so that no frame carries the call."""
         return self.told is not None and denies(self.told.text)
 
     def may_be_told_otherwise(self, frame: Sent) -> bool:
-        """Whether a host may tell something else than what a frame brought in time: and not that it did not send it."""
+        """Return whether the host may have replaced a frame's answer by words of its own."""
         is_other = self.told is None or refuses(self.told.text) or gives_up(self.told.text)
         return not is_other and not self.is_given_up(frame)
 
     def is_sure_of(self, frame: Sent) -> bool:
-        """Whether that what is told is what a frame brought is no chance: its server is named, or the text is long."""
+        """Return whether a matching result cannot be chance: the name tells the server, or the text is long."""
         return self.is_told_much or names_server(self.asked.name, frame.server, frame.tool)
 
     @property
     def is_told_much(self) -> bool:
-        """Whether what is told is so long that the same elsewhere is no chance."""
+        """Whether the result is too long to match an answer by chance."""
         return self.told is not None and len(self.told.text) >= _TELLING
 
 
@@ -165,7 +165,7 @@ Possible: TypeAlias = dict[FrameKey, list[Candidate]]
 
 
 class _Ended(Enum):
-    """How a frame ended of which a model is told something else than what a server answered."""
+    """How a frame ended whose answer the model did not get in time."""
 
     WAITED_FOR = auto()
     DROPPED = auto()
@@ -174,7 +174,7 @@ class _Ended(Enum):
 
 
 def _state(frame: Sent, at_ns: int) -> _Ended | Says:
-    """What is to be held against what is told then of a frame: the same for all that end alike."""
+    """Return a frame's answer at a time, or how the frame ended without an answer by then."""
     answer = frame.answer
     if frame.dropped:
         return _Ended.WAITED_FOR if frame.dropped[0] > at_ns + frame.within_ns else _Ended.DROPPED
@@ -184,7 +184,7 @@ def _state(frame: Sent, at_ns: int) -> _Ended | Says:
 
 
 def _grade(text: str, state: _Ended | Says) -> int | None:
-    """Whether what is told is what a frame brought."""
+    """Grade how a result repeats a frame's answer."""
     match state:
         case _Ended.WAITED_FOR:
             return OTHER
@@ -199,11 +199,11 @@ def _grade(text: str, state: _Ended | Says) -> int | None:
 
 
 def with_twins(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """The same, where those are marked that their places among the results do not tell apart."""
+    """Mark equal calls of one answer whose different results only their order assigns."""
     alike: dict[tuple[str, str, str, str], list[Candidate]] = defaultdict(list)
-    for each in candidates:
-        if each.told is not None and not each.told.by_id and each.places is not None:
-            alike[each.alike].append(each)
-    texts = {key: {each.told.text for each in same if each.told is not None} for key, same in alike.items()}
-    twins = {each.asked.key for key, same in alike.items() if len(texts[key]) > 1 for each in same}
-    return [replace(each, is_twin=True) if each.asked.key in twins else each for each in candidates]
+    for call in candidates:
+        if call.told is not None and not call.told.by_id and call.places is not None:
+            alike[call.alike].append(call)
+    texts = {key: {call.told.text for call in same if call.told is not None} for key, same in alike.items()}
+    twins = {call.asked.key for key, same in alike.items() if len(texts[key]) > 1 for call in same}
+    return [replace(call, is_twin=True) if call.asked.key in twins else call for call in candidates]

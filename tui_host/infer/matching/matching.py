@@ -1,9 +1,9 @@
-"""Which frame carries which call. What is doubtful is joined to nothing.
+"""Match frames with calls; doubtful frames stay unmatched.
 
-A frame may carry a call if its name may stand for the frame's tool, the arguments may be sent for each other, it was sent after the
-call was asked for and before the conversation went on, and what the model was told of the call may be what the server answered.
-Where several are possible on either side, only what leaves no other reading is taken. A host that sends the model's id of the call
-along leaves none. The order in which calls were sent tells only of a host that has shown that it sends them as the answer has them.
+A frame may carry a call if the call's name may stand for the frame's tool, the arguments are equivalent, the frame was sent
+after the call was made and before the conversation continued, and the call's result may repeat the frame's answer. Where
+several pairs are possible, only a pair without alternatives is taken. A call id in the frame decides at once. The order of
+sending counts only for hosts that have shown that they send calls in the order of the answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tui_host.infer.tool_aliases import meant, tools_named
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """What was found.
+    """The outcome of matching.
 
     Attributes:
         frames: The frames of each call that has any, by the call's key; several where it was sent again because no answer came.
@@ -57,7 +57,7 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: 
     # where some frames name their calls, others name calls that nobody saw asked for
     naming = {frame.line for sent in named.values() for frame in sent}
     left = [frame for frame in frames if frame.key not in used and not (frame.ids and frame.line in naming)]
-    waiting = [each for each in candidates if each.asked.key not in named]
+    waiting = [candidate for candidate in candidates if candidate.asked.key not in named]
     pairs = PossiblePairs.on_one_clock(waiting, left)
     possible = pairs.possible()
     on_clock = {frame.key: frame for frame in pairs.frames}
@@ -70,30 +70,34 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: 
     joined, as_asked = _competed(shared.certain(possible), pairs, unasked, candidates, named)
     for call in crossing(candidates, joined):
         del joined[call]
-    told, refuted = placed(candidates, joined, as_asked)
+    told_elsewhere, refuted = placed(candidates, joined, as_asked)
     joined = {key: sent for key, sent in joined.items() if key not in refuted}
     otherwise = _told_otherwise(pairs, possible, joined, shared, waiting)
-    told |= {call.asked.key: None for call, _ in otherwise if call.places is not None}
-    joined |= {call.asked.key: each.frames for call, each in otherwise}
+    told_elsewhere |= {call.asked.key: None for call, _ in otherwise if call.places is not None}
+    joined |= {call.asked.key: frame.frames for call, frame in otherwise}
     as_sent = {frame.key: frame for frame in frames}
-    found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items()}
-    carrying = {frame.key for sent in found.values() for frame in sent}
+    frames_by_call = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items()}
+    carrying = {frame.key for sent in frames_by_call.values() for frame in sent}
     rivals = {
-        key: [each.asked.key for each in _rivals(calls, pairs.refused[key]) if each.asked.key not in found]
+        key: [
+            candidate.asked.key
+            for candidate in _rivals(calls, pairs.refused[key])
+            if candidate.asked.key not in frames_by_call
+        ]
         for key, calls in possible.items()
         if key not in carrying
     }
     return Matched(
-        frames=found,
-        told=told,
+        frames=frames_by_call,
+        told=told_elsewhere,
         told_otherwise={call.asked.key for call, _ in otherwise},
         doubtful={key: calls for key, calls in rivals.items() if calls},
     )
 
 
 def _unasked(candidates: Iterable[Candidate], frames: Iterable[Sent], calls: Possible) -> set[tuple[str, str]]:
-    """Server and name of the tools of which a frame carries no call of any host whose model was seen."""
-    asking = set[frozenset[Line] | None](each.connections for each in candidates)
+    """Return server and name of the tools that somebody calls without a captured model asking."""
+    asking = set[frozenset[Line] | None](candidate.connections for candidate in candidates)
     return {
         (frame.server, frame.tool)
         for frame in frames
@@ -102,7 +106,7 @@ def _unasked(candidates: Iterable[Candidate], frames: Iterable[Sent], calls: Pos
 
 
 def _rivals(calls: list[Candidate], refused: Iterable[Candidate]) -> list[Candidate]:
-    """The calls that a frame may carry; where there are none, those of which a host may tell something else than what came."""
+    """Return the calls that a frame may carry; if there are none, the refused calls that a host may report differently."""
     return calls or [call for call in refused if not call.was_denied]
 
 
@@ -113,9 +117,9 @@ def _told_otherwise(
     shared: SharedServers,
     waiting: Sequence[Candidate],
 ) -> list[tuple[Candidate, Carried]]:
-    """The calls of which a host tells something else than what came: where one call and one frame are left for each other.
+    """Return the pairs of one call and one frame left for each other although the result differs.
 
-    Not where another host may have sent the frame, or the host may have kept what came to the same call before.
+    Left out are frames that another host may have sent, and calls made before, whose result the host may have kept.
     """
     all_calls = {key: _rivals(calls, pairs.refused[key]) for key, calls in possible.items()}
     unasked = _unasked(waiting, pairs.frames, all_calls)
@@ -126,17 +130,17 @@ def _told_otherwise(
         if frame.key not in carrying
     }
     frames = list(carried(left, [frame for frame in pairs.frames if frame.key in left], left))
-    often = Counter(call.asked.key for each in frames for call in left[each.key])
+    often = Counter(call.asked.key for frame in frames for call in left[frame.key])
     return [
-        (call, each)
-        for each in frames
-        for call in left[each.key]
-        if len(left[each.key]) == often[call.asked.key] == 1
-        and call in pairs.refused[each.key]
-        and call.may_be_told_otherwise(each.last)
-        and (each.last.server, each.last.tool) not in unasked
-        and each.last.capture in pairs.timed
-        and shared.is_own(call, each.last)
+        (call, frame)
+        for frame in frames
+        for call in left[frame.key]
+        if len(left[frame.key]) == often[call.asked.key] == 1
+        and call in pairs.refused[frame.key]
+        and call.may_be_told_otherwise(frame.last)
+        and (frame.last.server, frame.last.tool) not in unasked
+        and frame.last.capture in pairs.timed
+        and shared.is_own(call, frame.last)
         and not pairs.is_repeated(call)
     ]
 
@@ -144,23 +148,23 @@ def _told_otherwise(
 def _leave_out_edited(
     possible: Possible, refused: Possible, candidates: Iterable[Candidate], frames: Mapping[FrameKey, Sent]
 ) -> None:
-    """Take calls from frames that brought what another call of their answer is told, whose own arguments were not sent.
+    """Remove calls from frames whose answer belongs to a call with edited arguments.
 
-    A person may have changed these, so that they equal those of the first.
+    A person may have edited the arguments of a call so that they equal those of another call in the same answer.
     """
     sent = {call.asked.key for calls in possible.values() for call in calls}
     unsent: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    for each in candidates:
-        if each.told is not None and each.told.by_id and each.asked.key not in sent:
-            unsent[each.answer].append(each)
+    for candidate in candidates:
+        if candidate.told is not None and candidate.told.by_id and candidate.asked.key not in sent:
+            unsent[candidate.answer].append(candidate)
     for key, frame in frames.items() if unsent else ():
         edited = {
-            other.answer
+            rival.answer
             for answer in {call.answer for call in (*possible[key], *refused[key])}
-            for other in unsent.get(answer, ())
-            if other not in refused[key]
-            and (frame.server, frame.tool) in other.tools
-            and (other.tells_itself(frame) or OTHER) >= BEGINNING
+            for rival in unsent.get(answer, ())
+            if rival not in refused[key]
+            and (frame.server, frame.tool) in rival.tools
+            and (rival.tells_itself(frame) or OTHER) >= BEGINNING
         }
         for calls in (possible, refused):
             calls[key] = [call for call in calls[key] if call.answer not in edited or call.tells_itself(frame)]
@@ -171,16 +175,16 @@ def _competed(
     pairs: PossiblePairs,
     unasked: Container[tuple[str, str]],
     candidates: Sequence[Candidate],
-    known: Mapping[str, tuple[Sent, ...]],
+    certain: Mapping[str, tuple[Sent, ...]],
 ) -> tuple[dict[str, tuple[Sent, ...]], set[str]]:
-    """What is certain of calls and frames that compete, with what is known; and the calls whose results stand as they were asked for."""
-    joined = dict(known)
-    sent = {call.asked.key for calls in possible.values() for call in calls}.union(known)
+    """Return the certain pairs, and the calls whose results stand in the order of the calls."""
+    joined = dict(certain)
+    sent = {call.asked.key for calls in possible.values() for call in calls}.union(certain)
     unclear = {call.alike for call in candidates if _is_told_unsent(call) and call.asked.key not in sent}
     otherwise = {
         frame.key
         for frame in pairs.frames
-        if any(call.may_be_told_otherwise(frame) for call in pairs.refused[frame.key] if call.asked.key not in known)
+        if any(call.may_be_told_otherwise(frame) for call in pairs.refused[frame.key] if call.asked.key not in certain)
     }
     sendable = {key: _rivals(calls, pairs.refused[key]) for key, calls in possible.items()}
     whole = list(carried(possible, pairs.frames, sendable))
@@ -200,26 +204,26 @@ def _competed(
 
 
 def _is_told_unsent(call: Candidate) -> bool:
-    """Whether a call of which no frame is known was told something, and not that it failed, or was denied."""
+    """Return whether a call has a result that is neither failure nor denial."""
     return not (call.may_have_failed or call.was_denied)
 
 
 def _by_id(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> dict[str, tuple[Sent, ...]]:
-    """What hosts say themselves: the model's id of the call stands in the frame, which has its arguments, or its tool's name."""
+    """Match frames that contain the model's call id, and the call's arguments or tool."""
     owners: dict[str, list[Candidate]] = defaultdict(list)
-    for each in candidates:
-        if each.asked.wire_id:
-            owners[each.asked.wire_id].append(each)
+    for candidate in candidates:
+        if candidate.asked.wire_id:
+            owners[candidate.asked.wire_id].append(candidate)
     joined: dict[str, tuple[Sent, ...]] = {}
     for frame in frames:
-        found = [each for identity in frame.ids for each in owners.get(identity, ())]
-        if len(found) == 1 and _says_the_same(found[0], frame):
-            key = found[0].asked.key
+        namesakes = [owner for identity in frame.ids for owner in owners.get(identity, ())]
+        if len(namesakes) == 1 and _says_the_same(namesakes[0], frame):
+            key = namesakes[0].asked.key
             joined[key] = (*joined.get(key, ()), frame)
     return joined
 
 
 def _says_the_same(call: Candidate, frame: Sent) -> bool:
-    """Whether a frame has a call's arguments, or its tool a name for which the call's may stand."""
+    """Return whether a frame has a call's arguments or a tool that the call's name may stand for."""
     name, arguments = meant(call.asked)
     return arguments == frame.arguments or bool(tools_named(name, [(frame.server, frame.tool)]))

@@ -1,4 +1,4 @@
-"""Which calls each frame may carry, by what it says, by when it was sent, and by what came back; and how far taps' clocks are off."""
+"""Find the calls that each frame may carry, by tool, arguments, time and answer, and the offsets of the taps' clocks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _Kind: TypeAlias = tuple[str, str, str]
 
 
 class PossiblePairs:
-    """Calls and frames by kind.
+    """Calls and frames by tool and arguments.
 
     Args:
         candidates: The calls.
@@ -59,66 +59,71 @@ class PossiblePairs:
         self.refused: Possible = {}
         self.timed: set[str] = set()
         self._calls: dict[_Kind, list[Candidate]] = defaultdict(list)
-        for each in candidates:
-            for tool in each.tools if each.arguments is not None else ():
-                kind = (*tool, _lean(each.arguments or "", defaults.get(tool, ())))
+        for call in candidates:
+            for tool in call.tools if call.arguments is not None else ():
+                kind = (*tool, _lean(call.arguments or "", defaults.get(tool, ())))
                 if kind in self._frames:
-                    self._calls[kind].append(each)
+                    self._calls[kind].append(call)
 
     @classmethod
     def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> PossiblePairs:
-        """The same with the times of all frames on the model's clock."""
+        """Build the pairs with the times of all frames on the model's clock."""
         field = cls(candidates, frames)
-        shifts, told = field.shifts()
+        shifts, timed = field.shifts()
         unlikely = {capture: Shift() for capture, shift in shifts.items() if not is_likely(shift)}
         of_one_machine = field._of_one_machine()
         sure = unlikely | of_one_machine
         shifts |= sure
         fits: dict[Line, list[Fit]] = defaultdict(list)
         for frame, call in field.fitting(shifts):
-            if frame.capture in sure or (told and frame.capture != call.asked.capture):
+            if frame.capture in sure or (timed and frame.capture != call.asked.capture):
                 continue  # taps run beside each other: those of which nothing is told have the clock of the others
             if is_likely((fit := _fit(frame, call)).shift):
                 fits[frame.line].append(fit)
         of_line = {frame.line: shifts[frame.capture] for frame in frames}
         found_on: dict[Hashable, set[Line]] = defaultdict(set)
-        for line, found in fits.items():
-            for each in agreeing(of_line[line], found):
-                found_on[each.call].add(line)
-        for line, found in fits.items():  # what another connection has is not missing on this one
-            of_line[line] = doubted(of_line[line], [each for each in found if found_on[each.call] <= {line}])
+        for line, line_fits in fits.items():
+            for fit in agreeing(of_line[line], line_fits):
+                found_on[fit.call].add(line)
+        for line, line_fits in fits.items():  # what another connection has is not missing on this one
+            of_line[line] = doubted(of_line[line], [fit for fit in line_fits if found_on[fit.call] <= {line}])
         cuts = field._cuts()
-        found = cls(candidates, [_on_clock(each, of_line[each.line].blurred(*cuts[each.key])) for each in field.frames])
-        found.timed = told | of_one_machine.keys()
-        return found
+        moved = cls(
+            candidates, [_on_clock(frame, of_line[frame.line].blurred(*cuts[frame.key])) for frame in field.frames]
+        )
+        moved.timed = timed | of_one_machine.keys()
+        return moved
 
     def _cuts(self) -> Mapping[FrameKey, tuple[int, int]]:
-        """How much sooner, and later, each frame may be on the model's clock, as that, or its own, is cut: one clock keeps the order."""
+        """Return by how much each frame's time may differ because a clock leaves out fractions."""
         cuts: dict[FrameKey, tuple[int, int]] = {}
         for kind, frames in self._frames.items():
             asked = {call.clock: call.cut_ns for call in self._calls.get(kind, ())}
             for frame in frames:
-                others = [cut_ns for clock, cut_ns in asked.items() if clock != (frame.capture, frame.server)]
-                cuts[frame.key] = max(others, default=0), frame.cut_ns if others else 0
+                foreign_cuts = [cut_ns for clock, cut_ns in asked.items() if clock != (frame.capture, frame.server)]
+                cuts[frame.key] = max(foreign_cuts, default=0), frame.cut_ns if foreign_cuts else 0
         return cuts
 
     def shifts(self) -> tuple[dict[str, Shift], set[str]]:
-        """How far each tap's clock is off, by what can be nothing else, and of which that is told; one of which too little tells is as the others are."""
+        """Estimate each tap's clock offset from unambiguous pairs, and list the captures with such pairs.
+
+        A tap without unambiguous pairs gets the offset of the other taps.
+        """
         telling = {
             frame.key: list(self._telling(replace(frame, within_ns=_EVER_NS), kind))
             for kind, frames in self._frames.items()
             for frame in frames
         }
-        wanted = Counter(each.asked.key for found in telling.values() for each in found)
+        wanted = Counter(call.asked.key for calls in telling.values() for call in calls)
         bounds: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
         for frames in self._frames.values():
             brought = Counter(_first_text(frame) for frame in frames)
             for frame in frames:
-                found = telling[frame.key]
-                is_only = len(found) == 1 and found[0].told is not None and wanted[found[0].asked.key] == 1
-                if is_only or (brought[_first_text(frame)] == 1 and _is_told_of_one(found, frame)):
-                    bounds[frame.capture] += _bounds(found, frame)
-        usual = shift_of([bound for found in bounds.values() for bound in found])
+                calls = telling[frame.key]
+                is_only = len(calls) == 1 and calls[0].told is not None and wanted[calls[0].asked.key] == 1
+                if is_only or (brought[_first_text(frame)] == 1 and _is_told_of_one(calls, frame)):
+                    bounds[frame.capture] += _bounds(calls, frame)
+        usual = shift_of([bound for frame_bounds in bounds.values() for bound in frame_bounds])
         usual = covering([usual, *(shift_of(own, usual) for own in bounds.values())])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
         return {capture: shift_of(bounds[capture], usual) for capture in captures}, {
@@ -126,81 +131,83 @@ class PossiblePairs:
         }
 
     def _of_one_machine(self) -> dict[str, Shift]:
-        """The shifts of the taps that ran on one machine with those before all models that may have asked for their calls: there is but one clock."""
+        """Return the offsets of taps that ran on the same machine as the taps of all models that may have made their calls."""
         apart: dict[str, set[int | None]] = defaultdict(set)
         for kind, frames in self._frames.items():
             for capture, boot_ns in {(frame.capture, frame.boot_ns) for frame in frames}:
                 calls = {(call.asked.capture, call.boot_ns) for call in self._calls.get(kind, ())}
                 apart[capture] |= {ns - boot_ns if boot_ns and ns and of != capture else None for of, ns in calls}
-        known = {
-            capture: [ns for ns in found if ns is not None] for capture, found in apart.items() if None not in found
+        offsets_by_capture = {
+            capture: [ns for ns in offsets if ns is not None]
+            for capture, offsets in apart.items()
+            if None not in offsets
         }
         return {
-            capture: covering([Shift(ns) for ns in found])
-            for capture, found in known.items()
-            if found and max(map(abs, found)) < SECOND_NS
+            capture: covering([Shift(ns) for ns in offsets])
+            for capture, offsets in offsets_by_capture.items()
+            if offsets and max(map(abs, offsets)) < SECOND_NS
         }
 
     def fitting(self, shifts: Mapping[str, Shift]) -> Iterator[tuple[Sent, Candidate]]:
-        """The frames with the calls that are told what they brought, of many those that were asked for next to when they were sent."""
+        """Yield frames with calls whose results repeat the frame's answer; of many calls the nearest in time."""
         for kind, frames in self._frames.items():
-            told = [each for each in self._calls.get(kind, ()) if each.told is not None and each.is_timed]
-            told.sort(key=_asked_at)
-            for frame in frames if told else ():
+            calls = [call for call in self._calls.get(kind, ()) if call.told is not None and call.is_timed]
+            calls.sort(key=_asked_at)
+            for frame in frames if calls else ():
                 if frame.answer is None or frame.mono_ns is None:
                     continue
-                place = bisect_left(told, frame.at_ns + shifts[frame.capture].ns, key=_asked_at)
+                place = bisect_left(calls, frame.at_ns + shifts[frame.capture].ns, key=_asked_at)
                 timeless = replace(frame, within_ns=_EVER_NS)
-                for call in told[max(place - _FEW // 2, 0) : place + _FEW // 2]:
+                for call in calls[max(place - _FEW // 2, 0) : place + _FEW // 2]:
                     if call.may_be_on(frame) and call.tells_beside(timeless):
                         yield frame, call
 
     def _telling(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
-        """The calls that a frame seems to carry by what it says alone; of many of its kind, those that are told just that."""
-        calls = [each for each in self._calls.get(kind, ()) if each.may_be_on(frame)]
+        """Yield the calls that a frame may carry by content alone; of many calls only exact matches."""
+        calls = [call for call in self._calls.get(kind, ()) if call.may_be_on(frame)]
         if len(calls) > _FEW:
             texts = {text.strip() for text in frame.answer.texts} if frame.answer is not None else set[str]()
-            yield from (each for each in calls if each.told is not None and each.told.text.strip() in texts)
+            yield from (call for call in calls if call.told is not None and call.told.text.strip() in texts)
             return
-        grades = [(each, each.tells_beside(frame) if each.is_twin else each.tells(frame)) for each in calls]
+        grades = [(call, call.tells_beside(frame) if call.is_twin else call.tells(frame)) for call in calls]
         is_sure = len(_first_text(frame)) >= SHORT and any(grade for _, grade in grades)
-        for each, grade in grades:
+        for call, grade in grades:
             if grade or (grade is None and not is_sure):  # it may be told nothing yet, or in another's place
-                yield each
+                yield call
 
     def is_repeated(self, call: Candidate) -> bool:
-        """Whether who asks for a call asked for the same before: its host may have kept the result."""
+        """Return whether the same agent made an equal call before: its host may have kept the result."""
         kinds = [calls for calls in self._calls.values() if call in calls]
         return any(
-            call.agent == other.agent and other.asked.at_ns < call.asked.at_ns and other.answer != call.answer
+            call.agent == earlier.agent and earlier.asked.at_ns < call.asked.at_ns and earlier.answer != call.answer
             for calls in kinds
-            for other in calls
+            for earlier in calls
         )
 
     def possible(self) -> Possible:
-        """The calls that each frame may carry."""
-        found: Possible = {}
+        """Return the calls that each frame may carry."""
+        calls_by_frame: Possible = {}
         for kind, frames in self._frames.items():
             calls = self._calls.get(kind, [])
             able: list[tuple[Sent, list[Candidate]]] = []
             for frame, alive in _in_time(calls, frames):
-                own = [(each, each.tells(frame)) for each in alive if each.may_be_on(frame)]
-                able.append((frame, [each for each, grade in own if grade != OTHER]))
-                self.refused[frame.key] = [each for each, grade in own if grade == OTHER]
+                own = [(call, call.tells(frame)) for call in alive if call.may_be_on(frame)]
+                able.append((frame, [call for call, grade in own if grade != OTHER]))
+                self.refused[frame.key] = [call for call, grade in own if grade == OTHER]
             elsewhere = _elsewhere(able)
             brought = Counter(_first_text(frame) for frame in frames)
             for frame, own in able:
                 is_only = brought[_first_text(frame)] == 1 and len(_first_text(frame)) >= SHORT
-                found[frame.key] = _naming(_told(own, frame, elsewhere, is_only=is_only), frame)
-        return found
+                calls_by_frame[frame.key] = _naming(_told(own, frame, elsewhere, is_only=is_only), frame)
+        return calls_by_frame
 
 
 def _bounds(calls: Sequence[Candidate], frame: Sent) -> Sequence[tuple[int, int | None]]:
-    """By how much a frame's times must be moved at least, and at most, if it carried one of the calls of an answer; twice if that is sure."""
+    """Return the least and greatest clock offset if a frame carried one of an answer's calls; twice if certain."""
     call, last = calls[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
     high = None if call.until_ns is None else call.until_ns + call.cut_ns - (frame.at_ns if frame.dropped else last)
     is_sure = call.is_told_much and call.tells(frame) == SAME
-    return [(min(each.asked.at_ns for each in calls) - frame.at_ns - frame.cut_ns, high)] * (2 if is_sure else 1)
+    return [(min(call.asked.at_ns for call in calls) - frame.at_ns - frame.cut_ns, high)] * (2 if is_sure else 1)
 
 
 def _fit(frame: Sent, call: Candidate) -> Fit:
@@ -214,12 +221,12 @@ def _asked_at(call: Candidate) -> int:
 
 
 def _first_text(frame: Sent) -> str:
-    """What a frame brought; empty for nothing, or no text."""
+    """Return the text of a frame's answer; empty if there is none."""
     return next(iter(frame.answer.texts), "") if frame.answer is not None else ""
 
 
 def _is_told_of_one(calls: Sequence[Candidate], frame: Sent) -> bool:
-    """Whether what a frame brought is told of one of alike calls of an answer, nobody knows of which, and so long that it is no chance."""
+    """Return whether a frame's long answer belongs to one of an answer's equal calls, whichever call that is."""
     timeless = replace(frame, within_ns=_EVER_NS)
     return (
         len(_first_text(frame)) >= SHORT
@@ -234,9 +241,9 @@ def _lean(arguments: str, defaults: tuple[tuple[str, str], ...]) -> str:
 
 
 def _in_time(calls: Sequence[Candidate], frames: Sequence[Sent]) -> Iterator[tuple[Sent, list[Candidate]]]:
-    """Each frame with the calls that were asked for before it, and whose conversations had not gone on yet."""
+    """Yield each frame with the calls made before the frame whose conversations had not continued yet."""
     widest = max((frame.within_ns for frame in frames), default=0)
-    coming = sorted(calls, key=lambda each: each.asked.at_ns, reverse=True)
+    coming = sorted(calls, key=lambda call: call.asked.at_ns, reverse=True)
     alive: dict[str, Candidate] = {}
     ends: list[tuple[int, str]] = []
     for frame in frames:
@@ -247,7 +254,7 @@ def _in_time(calls: Sequence[Candidate], frames: Sequence[Sent]) -> Iterator[tup
         while ends and ends[0][0] < frame.at_ns:
             alive.pop(heapq.heappop(ends)[1], None)
         least, most = frame.at_ns - frame.within_ns, frame.at_ns + frame.within_ns
-        yield frame, [each for each in alive.values() if each.asked.at_ns <= most and least <= _until(each)]
+        yield frame, [call for call in alive.values() if call.asked.at_ns <= most and least <= _until(call)]
 
 
 def _until(call: Candidate) -> int:
@@ -255,41 +262,41 @@ def _until(call: Candidate) -> int:
 
 
 def _elsewhere(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[str]:
-    """The calls that may have brought what stands in another's place among the results: what stands in their own may then be another's."""
+    """Return the calls whose answer may stand in the place of another call's result."""
     return {
-        each.asked.key
+        call.asked.key
         for frame, calls in able
-        for each in calls
-        if each.places is not None and not each.is_twin and not each.tells_itself(frame) and each.tells_beside(frame)
+        for call in calls
+        if call.places is not None and not call.is_twin and not call.tells_itself(frame) and call.tells_beside(frame)
     }
 
 
 def _told(calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_only: bool) -> list[Candidate]:
-    """Without those that are told nothing, where others are told just what a frame brought: of these each had a frame that did.
+    """Remove calls without a result where other calls' results certainly repeat the frame's answer.
 
-    That is where they were asked for by then without a doubt: else what they are told may be what their host knew before. If it is
-    the only frame that brought that, those are told nothing either for which it came too late.
+    The other calls must have been made before the frame for certain: else their host may have kept the result. If no other
+    frame brought the answer, calls for which the answer came too late are removed too.
     """
-    told = [each for each in calls if each.told is not None and not (is_only and each.is_given_up(frame))]
+    with_results = [call for call in calls if call.told is not None and not (is_only and call.is_given_up(frame))]
     by_ns = frame.at_ns + (SURE_NS if frame.within_ns <= SURE_NS else -frame.within_ns)
-    own = [each for each in told if each.asked.key not in elsewhere and each.asked.at_ns <= by_ns]
-    if len(told) < len(calls) and any(each.tells_itself(frame) and each.is_sure_of(frame) for each in own):
-        return told
+    own = [call for call in with_results if call.asked.key not in elsewhere and call.asked.at_ns <= by_ns]
+    if len(with_results) < len(calls) and any(call.tells_itself(frame) and call.is_sure_of(frame) for call in own):
+        return with_results
     return calls
 
 
 def _naming(calls: list[Candidate], frame: Sent) -> list[Candidate]:
-    """Without those that name another server than one of the same answer does: that server has no tap."""
+    """Remove calls that do not name the frame's server where another call of their answer does."""
     if len(calls) < 2:
         return calls
-    naming = {each.answer for each in calls if names_server(each.asked.name, frame.server, frame.tool)}
+    naming = {call.answer for call in calls if names_server(call.asked.name, frame.server, frame.tool)}
     return [
-        each for each in calls if each.answer not in naming or names_server(each.asked.name, frame.server, frame.tool)
+        call for call in calls if call.answer not in naming or names_server(call.asked.name, frame.server, frame.tool)
     ]
 
 
 def _on_clock(frame: Sent, shift: Shift) -> Sent:
-    """A frame and its answer on the model's clock."""
+    """Move a frame and its answer to the model's clock."""
     answer = frame.answer and replace(frame.answer, at_ns=frame.answer.at_ns + shift.ns)
     dropped = frame.dropped and (frame.dropped[0] + shift.ns, frame.dropped[1])
     at_ns, since_ns = frame.at_ns + shift.ns, frame.since_ns + shift.ns

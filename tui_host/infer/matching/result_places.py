@@ -1,7 +1,6 @@
-"""Where a model is told which call's result, if no ids say it: by name, by what came back, and by what is left.
+"""Find which result belongs to which call where no id says so: by name, by the frames' answers, by elimination.
 
-Most hosts tell results in the order of the calls, some as they come, or as they were sent: where nothing but the order tells, it tells
-nothing.
+Most hosts report results in the order of the calls, some in the order of arrival or of sending. Order alone decides nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _Said: TypeAlias = tuple[str, str, str]
 def placed(
     candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]], as_asked: Container[str] = ()
 ) -> tuple[dict[str, str | None], set[str]]:
-    """The calls whose results stand elsewhere than the order alone says.
+    """Return the calls whose results stand in another place than their order suggests.
 
     Args:
         candidates: All calls.
@@ -33,24 +32,24 @@ def placed(
         an answer; and the calls whose frames cannot be theirs, as what came back is told nowhere.
     """
     answers: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    for each in candidates:
-        if each.told is not None and not each.told.by_id:
-            answers[each.answer].append(each)
-    said = Counter(_said(each) for calls in answers.values() for each in calls)
-    told: dict[str, str | None] = {}
+    for call in candidates:
+        if call.told is not None and not call.told.by_id:
+            answers[call.answer].append(call)
+    counts = Counter(_said(call) for calls in answers.values() for call in calls)
+    places_by_call: dict[str, str | None] = {}
     refuted: set[str] = set()
     unsure: set[str] = set()
     for calls in answers.values():
         if len(calls) > MOST_CALLS:
-            unsure |= {each.asked.key for each in calls}
+            unsure |= {call.asked.key for call in calls}
         elif len(calls) > 1:
-            places = _Places(calls, joined, said)
+            places = _Places(calls, joined, counts)
             places.settle(as_asked)
-            told |= places.found
+            places_by_call |= places.found
             refuted |= places.refuted
             unsure |= places.left.keys()
-    told |= dict.fromkeys(unsure)
-    return {key: place for key, place in told.items() if place != key}, refuted
+    places_by_call |= dict.fromkeys(unsure)
+    return {key: place for key, place in places_by_call.items() if place != key}, refuted
 
 
 class _Places:
@@ -63,13 +62,13 @@ class _Places:
     """
 
     def __init__(
-        self, calls: Sequence[Candidate], joined: Mapping[str, tuple[Sent, ...]], said: Mapping[_Said, int]
+        self, calls: Sequence[Candidate], joined: Mapping[str, tuple[Sent, ...]], counts: Mapping[_Said, int]
     ) -> None:
-        self._calls = {each.asked.key: each for each in calls}
+        self._calls = {call.asked.key: call for call in calls}
         self._sent = joined.keys()
-        self._said = said
+        self._said = counts
         self.found: dict[str, str | None] = {}
-        self.left = {each.asked.key: self._of(each, joined.get(each.asked.key, ())) for each in calls}
+        self.left = {call.asked.key: self._of(call, joined.get(call.asked.key, ())) for call in calls}
         often = Counter(place for places in self.left.values() if len(places) == 1 for place in places)
         self.refuted = {
             key
@@ -81,11 +80,11 @@ class _Places:
         self.found |= dict.fromkeys(self.refuted)
 
     def _of(self, call: Candidate, frames: Sequence[Sent]) -> dict[str, int | None]:
-        """The places that a call's result may have: those that tell best what came back."""
+        """Return the places whose results best repeat the frame's answer."""
         open_ones = self._open_to(call)
         if not frames:
-            return dict.fromkeys(each.asked.key for each in open_ones)
-        grades = {each.asked.key: each.tells_itself(frames[-1]) for each in open_ones}
+            return dict.fromkeys(candidate.asked.key for candidate in open_ones)
+        grades = {candidate.asked.key: candidate.tells_itself(frames[-1]) for candidate in open_ones}
         best = max((grade or OTHER for grade in grades.values()), default=OTHER)
         return {
             key: grade
@@ -94,16 +93,16 @@ class _Places:
         }
 
     def _open_to(self, call: Candidate) -> Sequence[Candidate]:
-        """The calls in whose places its result may stand, as far as names tell."""
+        """Return the calls in whose places the result may stand, by tool name."""
         is_named = _is_named(call)
         return [
-            each
-            for each in self._calls.values()
-            if each.asked.name == call.asked.name or not (is_named or _is_named(each))
+            candidate
+            for candidate in self._calls.values()
+            if candidate.asked.name == call.asked.name or not (is_named or _is_named(candidate))
         ]
 
     def settle(self, as_asked: Container[str]) -> None:
-        """Take what leaves no other reading away, until nothing more does."""
+        """Take every place without alternatives until none is left."""
         for key in [key for key in self.left if key in as_asked]:
             self._take(key, key)
         while self._settle_one():
@@ -112,20 +111,22 @@ class _Places:
     def _settle_one(self) -> bool:
         often = Counter(place for places in self.left.values() for place in places)
         telling = {key: [place for place, grade in places.items() if grade] for key, places in self.left.items()}
-        told = Counter(place for places in telling.values() for place in places)
+        telling_counts = Counter(place for places in telling.values() for place in places)
         for key, places in self.left.items():
             own = key if key in places else next(iter(places), None)
             if len({self._text(place) for place in places}) < 2 and self._is_room_in(places):
                 return self._take(key, own)
-            only = [place for place in telling[key] if len(telling[key]) == told[place] == 1]
+            only = [place for place in telling[key] if len(telling[key]) == telling_counts[place] == 1]
             only = only or [place for place in places if often[place] == 1]
             if len(only) == 1 and not self.refuted:
                 return self._take(key, only[0])
         return False
 
     def _is_room_in(self, places: Mapping[str, int | None]) -> bool:
-        """Whether no more calls have these places alone than there are: else one of them belongs elsewhere, and nobody knows which."""
-        return sum(len(each) > 0 and each.keys() <= places.keys() for each in self.left.values()) <= len(places)
+        """Return whether the places suffice for the calls confined to them."""
+        return sum(
+            len(own_places) > 0 and own_places.keys() <= places.keys() for own_places in self.left.values()
+        ) <= len(places)
 
     def _take(self, key: str, place: str | None) -> bool:
         if place is not None and self._may_be_cached(key, place):
@@ -139,20 +140,20 @@ class _Places:
         return True
 
     def _may_be_cached(self, key: str, place: str) -> bool:
-        """Whether a host may have told what stands in a place by itself, as the same call is told so elsewhere: it was not sent, nor denied."""
-        other = self._calls[place]
-        if key == place or place in self._sent or other.was_denied or self._said[_said(other)] < 2:
+        """Return whether the result in a place may come from the host's cache, as an equal call has the same result."""
+        placed_call = self._calls[place]
+        if key == place or place in self._sent or placed_call.was_denied or self._said[_said(placed_call)] < 2:
             return False
-        beside = (each for each in self._open_to(self._calls[key]) if each is not other)
-        return not all(each.was_denied for each in beside)  # what was sent is not told that it was denied
+        beside = (rival for rival in self._open_to(self._calls[key]) if rival is not placed_call)
+        return not all(rival.was_denied for rival in beside)  # what was sent is not told that it was denied
 
     def _text(self, place: str) -> str:
-        told = self._calls[place].told
-        return told.text if told is not None else ""
+        result = self._calls[place].told
+        return result.text if result is not None else ""
 
 
 def _said(call: Candidate) -> _Said:
-    """What is asked for, and what is told of it."""
+    """Return tool, arguments and result of a call."""
     return call.asked.name, call.arguments or call.asked.arguments, "" if call.told is None else call.told.text
 
 

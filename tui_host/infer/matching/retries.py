@@ -1,4 +1,4 @@
-"""Calls that were sent again, as no answer came: which frames carried the same."""
+"""Recognise calls that a host sent again because no answer came."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SOONEST_NS = 20_000_000
 
 
 class Tries:
-    """Whether what was not answered may be how a call was sent at first that another frame carried then.
+    """Decides whether an unanswered frame may be the first try of a call that another frame carried later.
 
     Hosts send again on a connection that holds, too, and not all cancel what they wait for no longer.
 
@@ -26,33 +26,33 @@ class Tries:
     def __init__(self, carried: Iterable[Carried], possible: Mapping[FrameKey, Sequence[Candidate]]) -> None:
         self._possible = possible
         self._last: dict[str, dict[Line, Carried]] = defaultdict(dict)  # whatever a frame may follow, the last may
-        for each in sorted(carried, key=lambda each: each.sent):
-            for call in possible[each.key]:
-                self._last[call.asked.key][each.first_line] = each
+        for frame in sorted(carried, key=lambda frame: frame.sent):
+            for call in possible[frame.key]:
+                self._last[call.asked.key][frame.first_line] = frame
 
-    def may_be_anothers(self, each: Carried, call: str, joined: Mapping[str, Sequence[Sent]]) -> bool:
-        """Whether a frame that a call may have been sent with may be an earlier one of another call.
+    def may_be_anothers(self, frame: Carried, call: str, joined: Mapping[str, Sequence[Sent]]) -> bool:
+        """Return whether a frame that a call may have may be an earlier try of another call.
 
         Args:
-            each: The frame.
-            call: The call.
-            joined: The frames of the calls that have any.
+            frame: The frame.
+            call: The call's key.
+            joined: The frames of the joined calls.
         """
         return any(
-            _may_take_the_place(later, each)
-            for key in (other.asked.key for other in self._possible[each.key])
+            _may_take_the_place(later, frame)
+            for key in (rival.asked.key for rival in self._possible[frame.key])
             if key != call
             for later in ((Carried(tuple(joined[key])),) if key in joined else self._last[key].values())
         )
 
-    def are_on_its_line(self, each: Carried) -> bool:
-        """Whether a frame may have been sent again on its own connection."""
-        lasts = (self._last[call.asked.key].get(each.line) for call in self._possible[each.key])
-        return any(last is not None and _may_take_the_place(last, each, _SOONEST_NS) for last in lasts)
+    def are_on_its_line(self, frame: Carried) -> bool:
+        """Return whether a frame may have been sent again on the same connection."""
+        lasts = (self._last[call.asked.key].get(frame.line) for call in self._possible[frame.key])
+        return any(last is not None and _may_take_the_place(last, frame, _SOONEST_NS) for last in lasts)
 
 
 def carried(possible: Possible, frames: Sequence[Sent], sendable: Possible) -> Iterator[Carried]:
-    """Yield the frames; one that was not answered with the one of its kind that was sent in its place, if one call may have both.
+    """Yield the frames, joining an unanswered frame with its only possible retry if one call may have both.
 
     Args:
         possible: The calls that each frame may carry. Those of a frame that was sent again become fewer.
@@ -67,7 +67,7 @@ def carried(possible: Possible, frames: Sequence[Sent], sendable: Possible) -> I
 
 
 def _sent_again(possible: Possible, frames: Sequence[Sent], sendable: Possible) -> Iterator[Carried]:
-    """The same of frames of one kind: the next on a connection that began later, where no call of another may have been meant."""
+    """Join frames of one kind with their retries on later connections, where no other call may be meant."""
     waiting, tries = _Waiting(sendable), Tries([Carried((frame,)) for frame in frames], sendable)
     whole: dict[FrameKey, Carried] = {}
     for frame in frames:
@@ -76,7 +76,7 @@ def _sent_again(possible: Possible, frames: Sequence[Sent], sendable: Possible) 
         if before is not None:  # else it is doubtful which of them it is
             waiting.remove(before)
             if _is_meant(possible, frame, before, frames, sendable) and not tries.are_on_its_line(before):
-                possible[frame.key] = [each for each in possible[before.key] if each in possible[frame.key]]
+                possible[frame.key] = [call for call in possible[before.key] if call in possible[frame.key]]
                 del whole[before.key]
                 now = Carried((*before.frames, frame))
         whole[now.key] = now
@@ -86,7 +86,7 @@ def _sent_again(possible: Possible, frames: Sequence[Sent], sendable: Possible) 
 
 
 class _Waiting:
-    """Frames of one kind that were not answered, by the calls that they may carry: what carries none is sent again for none.
+    """Unanswered frames of one kind, by the calls that the frames may carry.
 
     Args:
         possible: The calls that each frame may carry.
@@ -97,13 +97,13 @@ class _Waiting:
         self._of_call: dict[str, dict[Line, dict[FrameKey, Carried]]] = {}
 
     def add(self, frame: Carried) -> None:
-        """One more."""
+        """Add a frame."""
         for call in self._possible[frame.key]:
             of_line = self._of_call.setdefault(call.asked.key, {}).setdefault(frame.line, {})
             of_line[frame.key] = frame
 
     def remove(self, frame: Carried) -> None:
-        """One less."""
+        """Remove a frame."""
         for call in self._possible[frame.key]:
             of_call = self._of_call[call.asked.key]
             del of_call[frame.line][frame.key]
@@ -111,30 +111,32 @@ class _Waiting:
                 del of_call[frame.line]
 
     def only_before(self, frame: Sent) -> Carried | None:
-        """The only one of which a frame may take the place; None also where there are several."""
-        found: dict[FrameKey, Carried] = {}
+        """Return the only unanswered frame that a frame may replace; None if there are none or several."""
+        candidates: dict[FrameKey, Carried] = {}
         for call in self._possible[frame.key]:
             for of_line in self._of_call.get(call.asked.key, {}).values():
                 # a connection's first is the first to be over; two are as good as all
-                found.update((each.key, each) for each in islice(of_line.values(), 2) if _begins_after(frame, each))
-                if len(found) > 1:
+                candidates.update(
+                    (waiting.key, waiting) for waiting in islice(of_line.values(), 2) if _begins_after(frame, waiting)
+                )
+                if len(candidates) > 1:
                     return None
-        return next(iter(found.values()), None)
+        return next(iter(candidates.values()), None)
 
 
 def _is_meant(possible: Possible, frame: Sent, before: Carried, frames: Sequence[Sent], sendable: Possible) -> bool:
-    """Whether a frame can be sent for all calls that the one before it was, or is the only one that may follow it."""
-    if all(each in possible[frame.key] for each in possible[before.key]):
+    """Return whether a frame may carry all calls of the earlier frame, or is the only possible retry."""
+    if all(call in possible[frame.key] for call in possible[before.key]):
         return True
-    return all(each is frame or not _may_follow(sendable, each, before) for each in frames)
+    return all(rival is frame or not _may_follow(sendable, rival, before) for rival in frames)
 
 
 def _may_follow(possible: Possible, frame: Sent, before: Carried) -> bool:
-    return _begins_after(frame, before) and any(each in possible[frame.key] for each in possible[before.key])
+    return _begins_after(frame, before) and any(call in possible[frame.key] for call in possible[before.key])
 
 
 def _begins_after(frame: Sent, before: Carried) -> bool:
-    """Whether a frame's connection took the place of another, as far as its own tap's clock, or two clocks, can tell."""
+    """Return whether a frame's connection replaced an earlier frame's connection, as far as the clocks tell."""
     last = before.last
     is_one_clock = frame.capture == last.capture
     by_ns = (frame.cut_ns + last.cut_ns) // 2 if is_one_clock else frame.within_ns + last.within_ns
@@ -142,7 +144,7 @@ def _begins_after(frame: Sent, before: Carried) -> bool:
 
 
 def _may_take_the_place(frame: Carried, before: Carried, soonest_ns: int = 0) -> bool:
-    """Whether a frame may have been sent in place of one, as its host no longer waited for that, or its connection had ended."""
+    """Return whether a frame may retry another: the host gave up waiting, or the connection had ended."""
     last = before.last
     if frame.first_line != last.line:
         return _begins_after(frame.frames[0], before)

@@ -1,6 +1,6 @@
-"""In which order a host sends the calls of one answer by itself, as far as it has shown it by calls that can be told apart.
+"""Learn in which order hosts send the calls of one answer, from calls that are matched without the order.
 
-A host is known by its connections; those are of one host that carried calls of one conversation.
+A host is known by its connections: connections that carried calls of one conversation belong to one host.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AT_ONCE_NS = 250_000_000
 
 @dataclass(slots=True)
 class _Shown:
-    """What one host has shown.
+    """The order that one host has shown.
 
     Attributes:
         chances: Of how many orders that there might have been it was each time that of the answer.
@@ -34,15 +34,15 @@ class _Shown:
     at_once: int = 1
     is_otherwise: bool = False
 
-    def add(self, other: _Shown) -> None:
-        """What it has shown elsewhere."""
-        self.chances *= other.chances
-        self.at_once *= other.at_once
-        self.is_otherwise |= other.is_otherwise
+    def add(self, shown: _Shown) -> None:
+        """Add the order shown on another connection."""
+        self.chances *= shown.chances
+        self.at_once *= shown.at_once
+        self.is_otherwise |= shown.is_otherwise
 
 
 class Orders:
-    """What hosts have shown by the calls that are joined without a look at their order.
+    """The order that hosts have shown in calls matched without the order.
 
     Args:
         candidates: The calls.
@@ -52,25 +52,25 @@ class Orders:
     def __init__(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
         self._of_line: dict[Line, _Shown] = defaultdict(_Shown)
         sent: dict[tuple[object, Line], list[tuple[int, Carried]]] = defaultdict(list)
-        for each, carried in _known(candidates, joined):
-            if _was_there(carried.frames[0], each):
-                sent[each.answer, carried.first_line].append((each.asked.number, carried))
+        for call, carried in _known(candidates, joined):
+            if _was_there(carried.frames[0], call):
+                sent[call.answer, carried.first_line].append((call.asked.number, carried))
         for (_, line), batch in sent.items():
-            self._learn(self._of_line[line], sorted(batch, key=lambda each: each[1].frames[0].seq))
+            self._learn(self._of_line[line], sorted(batch, key=lambda numbered: numbered[1].frames[0].seq))
         self.know(candidates, joined)
 
     def know(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
-        """Learn which connections are of one host, by all that is joined by now."""
-        known = list(_known(candidates, joined))
-        self._line_of = {each.talk: carried.first_line for each, carried in known}
-        self._hosts = _hosts([(each.talk, line) for each, carried in known for line in carried.lines])
+        """Learn which connections belong to one host, from all calls joined so far."""
+        joined_calls = list(_known(candidates, joined))
+        self._line_of = {call.talk: carried.first_line for call, carried in joined_calls}
+        self._hosts = _hosts([(call.talk, line) for call, carried in joined_calls for line in carried.lines])
         self._shown: dict[Line, _Shown] = defaultdict(_Shown)
         for line, shown in self._of_line.items():
             self._shown[self._hosts[line]].add(shown)
 
     @staticmethod
     def _learn(shown: _Shown, batch: Sequence[tuple[int, Carried]]) -> None:
-        numbers, carried = [number for number, _ in batch], [each for _, each in batch]
+        numbers, carried = [number for number, _ in batch], [frame for _, frame in batch]
         if numbers != sorted(numbers):
             shown.is_otherwise = True
         elif follow_at_once(carried):
@@ -78,44 +78,48 @@ class Orders:
             shown.at_once *= factorial(len(batch)) if all(map(_is_beside, carried, carried[1:])) else 1
 
     def are_shown(self, call: Candidate, carried: Sequence[Carried]) -> bool:
-        """Whether frames in the order in which they were sent are in that of an answer, of which this is a call."""
+        """Return whether the host is known to send calls in the answer's order, and sent these frames at once."""
         own = self._line_of.get(call.talk, carried[0].first_line)  # of its host, which may have others
-        lines = {own, *(each.first_line for each in carried)}
+        lines = {own, *(frame.first_line for frame in carried)}
         shown = [self._shown[host] for host in {self._hosts.get(line, line) for line in lines} if host in self._shown]
         is_any_beside = any(map(_is_beside, carried, carried[1:]))
-        chances = prod(each.at_once if is_any_beside else each.chances for each in shown)  # all are of its host
-        return chances >= SURE and not any(each.is_otherwise for each in shown) and follow_at_once(carried)
+        chances = prod(
+            host_orders.at_once if is_any_beside else host_orders.chances for host_orders in shown
+        )  # all are of its host
+        return (
+            chances >= SURE and not any(host_orders.is_otherwise for host_orders in shown) and follow_at_once(carried)
+        )
 
 
 def _was_there(frame: Sent, call: Candidate) -> bool:
-    """Whether a connection had begun for sure when a call was asked for: else it may have been sent on another before, which died."""
+    """Return whether the connection certainly existed when the call was made, so that no earlier one was used."""
     return frame.since_ns + frame.within_ns <= call.asked.at_ns
 
 
 def _known(
     candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]
 ) -> Iterator[tuple[Candidate, Carried]]:
-    return ((each, Carried(joined[each.asked.key])) for each in candidates if each.asked.key in joined)
+    return ((call, Carried(joined[call.asked.key])) for call in candidates if call.asked.key in joined)
 
 
 def follow_at_once(carried: Sequence[Carried]) -> bool:
-    """Whether each came right behind the one before it, or behind its end: else a person may have chosen the order."""
-    if any(frame.mono_ns is None or frame.cut_ns for each in carried for frame in each.frames):
+    """Return whether each frame follows the frame before at once; else a person may have chosen the order."""
+    if any(frame.mono_ns is None or frame.cut_ns for frames in carried for frame in frames.frames):
         return False  # no time is told, or not how soon
     for before, after in pairwise(carried):
-        passed = [before.over[0], *(each.at_ns for each in before.frames)]
-        if min(abs(after.sent[0] - each) for each in passed) > _AT_ONCE_NS:
+        passed = [before.over[0], *(frame.at_ns for frame in before.frames)]
+        if min(abs(after.sent[0] - at_ns) for at_ns in passed) > _AT_ONCE_NS:
             return False
     return True
 
 
 def _is_beside(before: Carried, after: Carried) -> bool:
-    """Whether a call was sent while the one before it was waited for."""
+    """Return whether a call was sent before the call before was answered."""
     return before.last.over is None or after.sent < before.over
 
 
 def _hosts(carrying: Iterable[tuple[object, Line]]) -> dict[Line, Line]:
-    """One connection that stands for all of its host, by each of them; for conversations and the connections that carried their calls."""
+    """Map each connection to one connection that stands for its host."""
     of_talk: dict[object, set[Line]] = defaultdict(set)
     for talk, line in carrying:
         of_talk[talk].add(line)
@@ -127,9 +131,10 @@ def _hosts(carrying: Iterable[tuple[object, Line]]) -> dict[Line, Line]:
 
 
 def crossing(candidates: Iterable[Candidate], joined: Mapping[str, Sequence[Sent]]) -> set[str]:
-    """Return the calls whose frames contradict the order of their conversations, on one connection: not both can be right.
+    """Return the calls whose frames contradict the order of their conversations on one connection.
 
-    A call contradicts another one if it was over when that was asked for, and its frame was sent later. What names its call is sure.
+    A call contradicts a later call if its conversation had continued when the later call was made, although its frame was sent
+    after the later call's frame. Calls with an id in the frame are certain.
     """
     of_line: dict[Line, list[tuple[Sent, Candidate]]] = defaultdict(list)
     for call in candidates:
@@ -141,7 +146,7 @@ def crossing(candidates: Iterable[Candidate], joined: Mapping[str, Sequence[Sent
         for frame, call in sorted(pairs, key=lambda pair: pair[0].key):
             if newest is not None and call.until_ns is not None and call.until_ns < newest[1].asked.at_ns:
                 both = (newest, (frame, call))
-                crossed |= {each.asked.key for sent, each in both if each.asked.wire_id not in sent.ids}
+                crossed |= {call.asked.key for sent, call in both if call.asked.wire_id not in sent.ids}
             if newest is None or call.asked.at_ns > newest[1].asked.at_ns:
                 newest = frame, call
     return crossed

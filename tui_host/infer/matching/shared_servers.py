@@ -1,4 +1,4 @@
-"""Servers that several hosts reach: which connections a host uses, by what nobody else's frame can have brought."""
+"""Tell apart the hosts that share a server, by answers that only one frame brought."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVER_NS = 1 << 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """A connection to a server, whether calls were sent on it or not.
+    """A connection to a server, with calls or without.
 
     Attributes:
         line: Names it.
@@ -31,7 +31,7 @@ class Connection:
 
 
 class SharedServers:
-    """Knows where another host may have sent a frame, and on which connections hosts send.
+    """Decides whether another host may have sent a frame, and learns which connections each host uses.
 
     Args:
         connections: All connections.
@@ -50,19 +50,22 @@ class SharedServers:
             last[frame.line] = max(last[frame.line], frame.at_ns, 0 if frame.over is None else frame.over[0])
             self._brought[_same(frame)].append(frame)
         since = {frame.line: frame.since_ns for frame in frames.values()}
-        began = {each.line: since.get(each.line, each.since_ns) for each in connections}
+        began = {connection.line: since.get(connection.line, connection.since_ns) for connection in connections}
         newest: dict[tuple[str, str], int] = {}
-        for each in connections:
-            client = each.server, each.client
-            newest[client] = max(newest.get(client, 0), began[each.line])
-        for each in connections:
-            since_ns, until_ns = began[each.line], last[each.line]
-            is_followed = newest[each.server, each.client] >= max(since_ns + 1, until_ns)
-            self._lines[each.server][each.line] = since_ns, max(since_ns, until_ns) if is_followed else _EVER_NS
+        for connection in connections:
+            client = connection.server, connection.client
+            newest[client] = max(newest.get(client, 0), began[connection.line])
+        for connection in connections:
+            since_ns, until_ns = began[connection.line], last[connection.line]
+            is_followed = newest[connection.server, connection.client] >= max(since_ns + 1, until_ns)
+            self._lines[connection.server][connection.line] = (
+                since_ns,
+                max(since_ns, until_ns) if is_followed else _EVER_NS,
+            )
         self._used: dict[tuple[object, str], set[Line]] = defaultdict(set)
 
     def learn(self, candidates: Iterable[Candidate], joined: Mapping[str, Sequence[Sent]]) -> None:
-        """Learn from calls that are joined for sure which connections their conversations and agents use."""
+        """Learn the connections of conversations and agents from calls that are joined for certain."""
         for call in candidates:
             for frame in joined.get(call.asked.key, ()):
                 if call.asked.wire_id in frame.ids or self._is_told(call, frame):
@@ -70,7 +73,7 @@ class SharedServers:
                     self._used[call.agent, frame.server].add(frame.line)
 
     def certain(self, possible: Possible) -> Possible:
-        """Leave out the pairs in which another host may have sent the frame, but for what no other frame brought."""
+        """Remove pairs whose frame another host may have sent, unless only this frame brought the result."""
         return {
             key: [
                 call for call in calls if self.is_own(call, self._frames[key]) or self._is_told(call, self._frames[key])
@@ -79,13 +82,13 @@ class SharedServers:
         }
 
     def is_own(self, call: Candidate, frame: Sent) -> bool:
-        """Whether a call's host alone can have sent a frame: nobody else was connected, or it is known to use the connection."""
+        """Return whether only the call's host can have sent a frame."""
         used = self._used.get((call.talk, frame.server)) or self._used.get((call.agent, frame.server), set[Line]())
         is_opened_for_it = frame.since_ns >= call.asked.at_ns
         return is_opened_for_it or frame.line in used or not self._others(call, frame)
 
     def _others(self, call: Candidate, frame: Sent) -> Collection[Line]:
-        """The connections beside a frame's that were open then, and that may be of other hosts."""
+        """Return other connections, open at the frame's time, that other hosts may use."""
         at_ns = frame.at_ns
         return [
             line
@@ -97,11 +100,11 @@ class SharedServers:
         ]
 
     def _is_told(self, call: Candidate, frame: Sent) -> bool:
-        """Whether a call is told what a frame brought, and no other frame had brought that by then."""
-        told = call.told
-        if told is None or (call.tells_itself(frame) or OTHER) < END:
+        """Return whether the call's result repeats a frame's answer that no other frame had brought by then."""
+        result = call.told
+        if result is None or (call.tells_itself(frame) or OTHER) < END:
             return False
-        return all(other.key == frame.key or other.at_ns > told.at_ns for other in self._brought[_same(frame)])
+        return all(rival.key == frame.key or rival.at_ns > result.at_ns for rival in self._brought[_same(frame)])
 
 
 def _same(frame: Sent) -> tuple[object, ...]:
