@@ -89,12 +89,7 @@ def broken_lines(file: File) -> Iterator[str]:
 
 
 class Taps:
-    """Reads the logs of taps as one capture: on one clock, and records in several files only once.
-
-    Args:
-        notes: Gives the ids.
-        count: How many files there are.
-    """
+    """Reads the logs of taps as one capture: on one clock, and records in several files only once."""
 
     def __init__(self, notes: Notes, count: int) -> None:
         self._notes = notes
