@@ -38,8 +38,8 @@ VAGUE = frozenset(["each", "found", "known", "said", "told", "it", "its", "one",
 MOST_PRONOUNS, MOST_VAGUE = 6.0, 1.0
 """In 100 words of the first paragraphs of docstrings; in 100 names that are assigned to. httpx and Textual: 2.8, and under 0.5."""
 DOCUMENT = re.compile(r"\b[\w-]+\.md\b")
-OF_USERS = {"NAME.md", "README.md", "SECURITY.md", "CHANGELOG.md"}
-"""`protocols/NAME.md` is a person's own file; the others stand beside the package."""
+OF_USERS = {"NAME.md", "obsidian.md", "README.md", "SECURITY.md", "CHANGELOG.md"}
+"""`protocols/NAME.md` is a person's own file, `obsidian.md` an origin; the others stand beside the package."""
 CODE = re.compile(r"\b(?:APR|NET|PRO|PXY|SEC|STD|STO|TRM|UIX)-\d\d\b|\bDESIGN\b")
 
 

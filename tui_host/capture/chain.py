@@ -32,12 +32,9 @@ class ChainStep:
     Attributes:
         happened: What it was; `during` is a frame between the call and its answer that is neither, `said` the response to a
             request that told the call's result.
-        capture: The capture of the record that tells it.
-        seq: That record's number.
         mono_ns: When, on the capture's monotonic clock; None where that is not known.
         span: The bytes it is about: of an exchange's body, or of the record itself.
         known: How it is known to belong to the call.
-        words: A short form of it.
     """
 
     happened: Happened
@@ -54,9 +51,6 @@ class Chain:
     """The steps of a call in the order of their time.
 
     Attributes:
-        call: The call's id.
-        server: The server called, empty if that is not known.
-        tool: The tool's own name.
         steps: What happened; a result that a provider refused to hear is told again.
     """
 

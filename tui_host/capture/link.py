@@ -16,11 +16,8 @@ class Span:
     """A range of bytes in the body of an exchange or in one record.
 
     Attributes:
-        exchange: The exchange whose body it is; None if it is a record's data.
         seq: The record's number in the capture; None if it is a body.
-        side: `request` or `response` body of the exchange.
         layer: `wire` as transferred, `decoded` after content decoding, `folded` in the text that events were joined to.
-        start: First byte.
         end: One past the last byte; None for the whole.
         ranges: The pieces between `start` and `end` that are meant, where other things stand between them; empty if all is.
     """
@@ -46,11 +43,7 @@ class Link:
         relation: `asked` (span of a response -> call), `sent` (call -> frame), `answered` (frame -> call),
             `told` (call -> span of a request that tells its result to the model for the first time); of no call are
             `injected` (span of a request that the tool protocol put in), `profile` (span that a profile put in) and `cut` (span of a response that is left out).
-        call: The call's id, empty for what is of no call.
         span: The bytes at the wire's end of the link.
-        known: How it is known.
-        server: The server called.
-        tool: The tool's own name.
         words: A short form of the arguments, for a row; at most 200 characters.
     """
 

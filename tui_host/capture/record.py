@@ -22,14 +22,7 @@ Shift: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """The head of an HTTP request or response.
-
-    Attributes:
-        method: The request's method; None in a response.
-        url: The request's whole URL; None in a response.
-        status: The response's status; None in a request.
-        headers: Names and values as they stood on the wire, in order.
-    """
+    """The head of an HTTP request or response."""
 
     method: str | None = None
     url: str | None = None
@@ -51,7 +44,6 @@ class Redaction:
     """A secret taken out of a record before storing, or a content coding undone for taking out a secret.
 
     Attributes:
-        where: The part of the record.
         name: The secret's name; `was gzip` for a body that is kept decoded.
         length: How many characters or bytes the secret, or the coded body up to there, has.
     """
@@ -99,16 +91,10 @@ class Draft:
     """A record without stamps, as taps hand over to the recorder.
 
     Attributes:
-        wire: Which wire it was on; `host` for decisions and links.
         kind: The kind of record, as in the lines of an export: `request`, `response` (a head), `chunk`, `end`, `error`, `frame`,
             `line` (of standard error), `decision` or `link`.
-        peer: The provider's or server's name; empty on the host's own wire.
         direction: `out` from the host, `in` to it; None where there is none.
         place: The conversation's place it belongs to.
-        connection: The connection's id, unique in its capture.
-        exchange: The HTTP exchange's id, unique in its capture.
-        head: The HTTP head, for `request` and `response`.
-        data: The exact bytes.
         encoding: The body's content coding (such as `gzip`), None if it was sent as it is.
         malformed: Why the bytes are not what they should be, None if they are.
     """

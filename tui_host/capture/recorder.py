@@ -69,20 +69,10 @@ SYSTEM = SystemClock()
 class Recorder:
     """Record one capture. Callable from any thread; only `flush`, `close` and `since` on old records touch the disk.
 
-    Args:
-        store: Where records are kept; None keeps them in memory alone.
-        redactor: What every record passes first; the store's texts pass it too.
-        capture: The capture's id, new.
-        kind: What makes the capture.
-        memory: Its limits.
-
     Attributes:
         revision: Grows when something new is visible, or what is told of it changed.
-        unkept: Records that are visible but only in memory.
         dropped: Records whose bytes had to go because memory was full.
         left_out: What was not recorded at all because memory was full.
-        without: Why nothing is kept while there is no store.
-        fault: Why records are not kept, empty if they are.
     """
 
     def __init__(
@@ -153,10 +143,6 @@ class Recorder:
 
     def append(self, draft: Draft, at_ns: int | None = None) -> int:
         """Stamp and record a draft; never blocks on the disk, never fails. Secrets are taken out before anybody sees the record.
-
-        Args:
-            draft: What was captured.
-            at_ns: When, if not just now, as `now` told it.
 
         Returns:
             The record's number in the capture; of what is left out the last one's before it.

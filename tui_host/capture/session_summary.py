@@ -16,16 +16,8 @@ class SessionInfo:
     """A session as listed.
 
     Attributes:
-        id: Sorts by time.
         created_ns: Wall clock, nanoseconds since 1970 (UTC).
-        updated_ns: The same, of its last change.
-        turns: How many it has.
-        source: What made it.
-        live: A running process writes it.
         model: PROVIDER/MODEL.
-        protocol: The tool protocol in use.
-        profile: The name of the profile in use, empty for none.
-        options: What the person wants of the model in it, JSON as the chat gives it.
         imported: It was brought here from a file; `source` is then what made it there.
     """
 

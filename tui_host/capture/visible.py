@@ -47,10 +47,6 @@ def visible(text: str, *, newlines: bool = True) -> str:
     Controls become their pictures (`␛`), all others their code point (`⟨202e⟩`). Joiners and variation selectors that
     belong to emoji stay. Of more than 16 combining marks on one character the rest is counted (`⟨+34⟩`).
 
-    Args:
-        text: Anything, lone surrogates too.
-        newlines: Whether newlines and tabs stay; otherwise they become `␊` and `␉`.
-
     Returns:
         Text in which every character but newline and tab is harmless. What is visible already comes back as it is.
     """

@@ -16,8 +16,6 @@ class Body(NamedTuple):
     """A JSON value that was sent or received.
 
     Attributes:
-        kind: What it is.
-        dialect: The dialect of a request or an answer; empty for a frame.
         part: What it is of an answer; None for others.
     """
 

@@ -33,14 +33,7 @@ class _Message(NamedTuple):
 
 
 def exchanges_in(file: File, notes: Notes, peer: str, dialect: str) -> Iterator[TimedDraft]:
-    """Make exchanges of a list of messages.
-
-    Args:
-        file: The file with the list.
-        notes: Told where the list is too long to be shown so.
-        peer: The provider's name.
-        dialect: The dialect of the messages.
-    """
+    """Make exchanges of a list of messages."""
     data = file.data[:]
     messages = [_message(data, start, end) for start, end in elements(data, after_space(data, 0))]
     first = next((number for number, message in enumerate(messages) if not message.is_models), 0)

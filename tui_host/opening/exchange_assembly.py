@@ -34,13 +34,10 @@ class Exchange:
         key: The request id that the file gives for it, empty without one.
 
     Attributes:
-        key: The same.
         dialect: The dialect of the request or of the answer.
         stream: The id that the answer's events repeat; empty as long as none did.
         has_begun: The event came with which every stream of its dialect begins.
-        is_answered: Some of the answer came.
         is_finished: The answer says that its message has ended; a few words may follow (tokens used, `[DONE]`).
-        is_over: The exchange was ended.
     """
 
     def __init__(self, notes: Notes, peer: str, key: str = "") -> None:
@@ -58,15 +55,7 @@ class Exchange:
     def request(
         self, body: bytes, at: Moment, *, dialect: str, url: str = "", lacks: str = NO_HEAD
     ) -> Iterator[TimedDraft]:
-        """Begin with a request's body.
-
-        Args:
-            body: The bytes.
-            at: When it was sent.
-            dialect: The dialect of the body.
-            url: Where it was sent to; empty if unknown.
-            lacks: What is unknown about it where the address is.
-        """
+        """Begin with a request's body."""
         self.dialect = dialect
         head = Head(method="POST", url=url, headers=((NOT_KNOWN, NO_HEADERS),))
         yield self._begin(body, at, head if url else _unknown_head(dialect, lacks))
@@ -74,15 +63,7 @@ class Exchange:
     def answer(
         self, data: bytes, at: Moment, *, dialect: str, form: str, lacks: str = NO_STATUS
     ) -> Iterator[TimedDraft]:
-        """Add bytes of the answer.
-
-        Args:
-            data: The whole answer, or the next bytes of a stream.
-            at: When they came.
-            dialect: The dialect that they are in.
-            form: `sse`, `ndjson` or `json`.
-            lacks: What is unknown about the answer's head.
-        """
+        """Add bytes of the answer."""
         if self._draft is None:
             self.dialect = dialect
             yield self._begin(b"", at, _unknown_head(dialect, NO_REQUEST), MISSING)
@@ -113,11 +94,7 @@ class Exchange:
             yield TimedDraft(self._at, self._after("chunk", data=data))
 
     def finish(self, *, is_cut: bool = False) -> Iterator[TimedDraft]:
-        """End the exchange.
-
-        Args:
-            is_cut: The answer breaks off.
-        """
+        """End the exchange."""
         if self._draft is None or self.is_over:
             return
         yield from self.flush()

@@ -29,16 +29,7 @@ COMMAND = (sys.executable, "-P", "-m", "tui_host.opening.import_process")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportState:
-    """How far an import has come.
-
-    Attributes:
-        expected: Bytes to read, as far as is known.
-        done: Bytes read.
-        records: Records made.
-        id: The session's id, once it has a record.
-        notices: Sentences for a person.
-        is_whole: The import has ended.
-    """
+    """How far an import has come."""
 
     expected: int = 0
     done: int = 0
@@ -49,13 +40,7 @@ class ImportState:
 
 
 def request_line(paths: Sequence[Path], database: Path, settings: Settings) -> bytes:
-    """Write the line for the process's standard input.
-
-    Args:
-        paths: The files.
-        database: Where to keep the session.
-        settings: The secrets in them are taken out.
-    """
+    """Write the line for the process's standard input."""
     from tui_host.settings.secrets import secret_headers, secrets_of
 
     asked = {

@@ -29,7 +29,6 @@ class File:
 
     Attributes:
         name: The name to show. It is never opened.
-        data: The content.
         time_ns: The time to give to records without one.
         changed_ns: When the file was last changed; 0 if unknown.
     """
@@ -66,8 +65,6 @@ class Progress:
     Attributes:
         watch: Called now and then with this object. An exception that it raises ends the import.
         expected: Bytes to read. Grows when a file must be read twice.
-        done: Bytes read so far.
-        records: Records made so far.
     """
 
     watch: Callable[[Progress], None] = lambda _: None
@@ -90,9 +87,7 @@ class Notes:
     """Ids, progress and messages of one import.
 
     Attributes:
-        progress: How much has been read.
         are_several: More than one file is read, so messages name the file.
-        messages: Sentences for the person who imports.
         exchange_keys: The request id that a log gives for an exchange, by the exchange's id.
     """
 

@@ -53,12 +53,7 @@ _TOO_LARGE = "the files are too large to find its place"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """The result of an import.
-
-    Attributes:
-        id: The new session's id.
-        notices: Sentences for a person.
-    """
+    """The result of an import."""
 
     id: str
     notices: tuple[str, ...] = ()

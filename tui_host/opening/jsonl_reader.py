@@ -1,4 +1,4 @@
-"""Sessions in our own record lines, read back exactly. Source: DESIGN, Contract, Record lines.
+"""Sessions in our own record lines, read back exactly. Source: docs/usage.md, Record lines.
 
 A record of a session's own need not name it in its line, so all belong to it but those of its connections' preamble: what was selected
 for an export is then selected again, in the same order. What taps recorded may also be read as what others captured is: with other
@@ -89,12 +89,7 @@ def broken_lines(file: File) -> Iterator[str]:
 
 
 class Taps:
-    """Reads the logs of taps as one capture: on one clock, and records in several files only once.
-
-    Args:
-        notes: Gives the ids.
-        count: How many files there are.
-    """
+    """Reads the logs of taps as one capture: on one clock, and records in several files only once."""
 
     def __init__(self, notes: Notes, count: int) -> None:
         self._notes = notes

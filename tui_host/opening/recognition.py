@@ -35,8 +35,6 @@ class Reading:
     Attributes:
         own: The file, if it is one session in record lines of tui-host; then `drafts` is empty.
         notes: Messages, complete once `drafts` was read to its end.
-        formats: What each file is, in words.
-        drafts: The content of the files that tell times, in order.
         untimed: Of several files, those that tell no times, with their names.
     """
 

@@ -25,9 +25,6 @@ class ImportSetup:
     """The parts of one import.
 
     Attributes:
-        store: Where the session is kept.
-        redactor: Takes the secrets out.
-        reading: The files as they were recognised.
         begun: Called with the session's id once its first record is kept; None where nobody looks before the end.
     """
 
@@ -38,16 +35,7 @@ class ImportSetup:
 
 
 class SessionIntake:
-    """Keeps the records of a session. If an error ends the import, nothing stays unless somebody looks at the session already.
-
-    Args:
-        setup: The parts of the import.
-        session: How the session is listed.
-
-    Attributes:
-        session: The same, completed while records come in.
-        notices: Sentences for a person.
-    """
+    """Keeps the records of a session. If an error ends the import, nothing stays unless somebody looks at the session already."""
 
     def __init__(self, setup: ImportSetup, session: SessionInfo) -> None:
         self._store = setup.store
@@ -104,12 +92,7 @@ class SessionIntake:
             self._begun(self.session.id)
 
     def tell(self, items: Iterable[Item], *, lacks: str) -> None:
-        """Keep the items of the chat.
-
-        Args:
-            items: The items.
-            lacks: Why they are not all; empty if they are. Also becomes the last item.
-        """
+        """Keep the items of the chat."""
         shown = list(items)
         if lacks:
             self.notices.append(lacks)

@@ -16,12 +16,7 @@ from tui_host.opening.import_types import Moment, TimedDraft
 def interleaved(
     timed: Sequence[TimedDraft], untimed: Sequence[tuple[str, Sequence[TimedDraft]]]
 ) -> tuple[Sequence[TimedDraft], Sequence[str]]:
-    """Merge files into one order, and give the names of files with no known place; these stand at the end.
-
-    Args:
-        timed: The drafts of the files that tell times.
-        untimed: The drafts of each of the others, with the name of its file.
-    """
+    """Merge files into one order, and give the names of files with no known place; these stand at the end."""
     order = timed
     apart: list[str] = []
     for name, file in sorted(untimed, key=lambda named: not _asks(named[1])):  # the others depend on the one that asks

@@ -37,12 +37,7 @@ _Known = TypeVar("_Known")
 
 
 def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
-    """Yield the lines of a session, each with a line end.
-
-    Args:
-        session: For the first line.
-        records: In order; True with those of the connections' preamble.
-    """
+    """Yield the lines of a session, each with a line end."""
     yield session_line(session)
     for record, is_preamble in records:
         yield record_line(record, is_preamble=is_preamble)

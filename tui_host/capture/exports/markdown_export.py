@@ -49,13 +49,7 @@ class _Wires:
 
 
 def pieces(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
-    """The document, piece by piece.
-
-    Args:
-        session: For its head.
-        items: The chat's items as they are kept, in order; what cannot be read is left out.
-        records: The session's records in the order of its export; True with the preamble.
-    """
+    """The document, piece by piece."""
     for block in _blocks(session, items, records):
         yield f"{block}\n\n".encode("utf-8", "backslashreplace")
 

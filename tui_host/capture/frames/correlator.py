@@ -27,7 +27,6 @@ class Seen:
     """The place of a frame, and anything odd about the frame.
 
     Attributes:
-        place: Where it belongs.
         method: Its own method, or that of the request it answers; empty if that is not known.
         odd: What is unexpected about it in this place; empty if nothing is.
     """
@@ -50,14 +49,7 @@ class Correlator:
         self._by_token: dict[tuple[Direction, str], Place] = {}
 
     def see(self, direction: Direction, head: FrameHead, place: Place = NOWHERE) -> Seen:
-        """Take in the next frame on the connection.
-
-        Args:
-            direction: Which way it went.
-            head: Its head.
-            place: Where its bytes were moved: of the task that sent it, or of the HTTP exchange that it came in; NOWHERE
-                if nothing is known, as for what a child process writes.
-        """
+        """Take in the next frame on the connection."""
         if head.answers:
             return self._answer(direction, head, place)
         if head.kind == "request":

@@ -31,11 +31,8 @@ class FrameHead:
 
     Attributes:
         kind: What it is; `malformed` if it is no JSON-RPC message.
-        method: The method of a request or notification.
-        id: The id, as JSON text.
         progress_token: The token of a progress notification, or the one a request gives for its progress, as JSON text.
         request_id: The id that a cancellation names, as JSON text.
-        is_error: It is an error, or a result that has `isError`, be that no boolean as it must be.
         name: `params.name`: the tool, or the prompt.
         words: A short form of what it says, one line; `frame_head` alone looks for it.
         reason: Why it is malformed, or what is odd about it.

@@ -42,11 +42,7 @@ class Exchange:
     """One HTTP request with the response, as far as recorded.
 
     Attributes:
-        capture: The capture's id.
-        id: The exchange's id in it.
         request: The request with its body; None if it was not recorded.
-        response: The response's head; None if none came.
-        chunks: The response's body as it came.
         end: The record that tells the end; None while it lasts, or if the recording was cut.
     """
 

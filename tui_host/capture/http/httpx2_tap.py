@@ -19,10 +19,6 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
 
     A request belongs to the place of the task that makes it; the SDK carries the sender's context here. It asks for bodies as
     they are (`Accept-Encoding: identity`), so that the bytes can be read and no small body becomes a large one.
-
-    Args:
-        observer: Records.
-        inner: Moves the bytes; without it a plain one.
     """
 
     def __init__(self, observer: Observer, inner: httpx2.AsyncBaseTransport | None = None) -> None:

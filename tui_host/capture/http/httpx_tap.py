@@ -25,10 +25,6 @@ class RecordingTransport(httpx.AsyncBaseTransport):
     """Records requests and responses at the wire, above TLS and below decompression.
 
     A request belongs to the place of the task that makes it. Errors of the inner transport are recorded and raised on.
-
-    Args:
-        observer: Records.
-        inner: Moves the bytes; without it a plain one.
     """
 
     def __init__(self, observer: Observer, inner: httpx.AsyncBaseTransport | None = None) -> None:

@@ -37,9 +37,6 @@ class Observer:
         connection: The connection's id, of an MCP server.
         limit: Bytes of a body that are kept.
         is_whole: It is there from the connection's beginning.
-
-    Attributes:
-        connection: As it was given.
     """
 
     def __init__(
@@ -82,11 +79,7 @@ class Observer:
 
 
 class ObservedExchange:
-    """One exchange in progress. After the end nothing more is recorded.
-
-    Attributes:
-        id: Its id in the capture.
-    """
+    """One exchange in progress. After the end nothing more is recorded."""
 
     def __init__(self, recorder: Recording, draft: Draft, limit: int, frames: HttpFrames | None) -> None:
         self.id = draft.exchange or ""

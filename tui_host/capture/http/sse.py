@@ -18,12 +18,10 @@ class SseEvent(NamedTuple):  # a tuple is made in a fraction of the time, and th
     """An event, a comment or a broken block of an event stream.
 
     Attributes:
-        start: Its first byte in the decoded body.
         end: One past the last byte of its last line, line end not counted.
         data: The data lines, joined; a comment's text; of `other` the lines that are no field's, where services put errors.
         kind: `event` is what a client gets; `comment` (a keep-alive), `other` (a block without data) and `cut` (the last
             block, broken off) are for the record only.
-        event: The event's name, `message` where none was given.
         id: The id given in this block, None if there was none.
         retry: The milliseconds asked for in this block, None if none.
     """

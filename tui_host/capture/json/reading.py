@@ -22,10 +22,6 @@ _TOLERANT = json.JSONDecoder(strict=False)
 def load(text: str | bytes, *, strict: bool = True) -> JSON:
     """Parse JSON. An integer with too many digits for Python is returned as text.
 
-    Args:
-        text: The JSON.
-        strict: Refuse control characters in strings.
-
     Raises:
         ValueError: It is not JSON.
         RecursionError: It nests deeper than Python parses.

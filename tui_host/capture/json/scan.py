@@ -42,11 +42,7 @@ _FIRST_LOOK, _LOOK = 1 << 12, 1 << 20
 
 
 class BrokenError(ValueError):
-    """The text is no JSON.
-
-    Attributes:
-        at: The byte from which on it is none.
-    """
+    """The text is no JSON."""
 
     def __init__(self, what: str, at: int) -> None:
         super().__init__(what)

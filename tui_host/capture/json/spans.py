@@ -29,11 +29,7 @@ class Node:
     """A value with a byte range.
 
     Attributes:
-        kind: What it is.
-        start: Its first byte.
-        end: One past its last.
         members: Of an object that was walked: keys and values in order, also those that come twice.
-        elements: Of an array that was walked.
     """
 
     kind: Kind

@@ -24,11 +24,7 @@ class _Open:
     Attributes:
         request: The row of its request, or of its request's first frame; -1 if there is none.
         response: The row of its response; -1 if there is none.
-        method: The request's method.
-        url: The request's URL.
         status: The response's status, 0 before it came.
-        said: The beginning of a refusal's body.
-        count: Counts the events of its answer.
     """
 
     request: int = -1

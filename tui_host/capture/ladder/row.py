@@ -20,22 +20,12 @@ class Row:
         kind: `request` and `response` are the two halves of an HTTP exchange with a model; `frame` one JSON-RPC message,
             `decision` what became of a call, `line` standard error (several lines fold into one row), `fault` what broke
             (an exchange without a response, bytes that are no frame).
-        outward: From the host to the peer.
-        capture: The capture of its records.
         clock: What its times are counted on: the capture, or what several captures were put on one clock for.
-        seq: Its first record.
-        last_seq: Its last record so far.
         time_ns: Wall clock of the first byte.
         mono_ns: The first byte's time, on that clock; None where it is not known.
         end_mono_ns: Of the last byte so far.
         turn: The turn, 0 for what belongs to none (a server's start).
-        step: The step in the turn, 0 if none.
-        peer: The provider's or server's name.
-        connection: The connection's id, empty for models.
-        exchange: The HTTP exchange's id, empty if none.
         method: The request's HTTP method, or the frame's JSON-RPC method (an answer has that of its request).
-        url: The request's URL.
-        status: The response's status, 0 if none.
         rpc_id: The frame's id as JSON text, empty for notifications.
         answer: The frame is a result or an error.
         error: The frame is a JSON-RPC error or its result has `isError`; the exchange failed.

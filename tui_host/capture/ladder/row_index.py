@@ -16,8 +16,6 @@ class LadderRows:
     """Rows by number, with an index of calls, records and partners.
 
     Attributes:
-        table: The rows.
-        revision: Grows with each batch of changes that is settled.
         tools: `server.tool` of each call of which it is known.
     """
 

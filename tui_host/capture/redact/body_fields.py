@@ -82,7 +82,6 @@ class _Strings:
     """The strings of a body, as far as scanned.
 
     Attributes:
-        data: The body.
         endless: Places between two strings from which no last bracket follows.
     """
 

@@ -106,9 +106,6 @@ class Needles:
 
     A secret has some twenty spellings, and searching for each would take twenty times as long. So one word of several is compared with the
     words of all long needles, which mostly match nothing. The few short needles are searched for one by one.
-
-    Args:
-        secrets: The secrets; where two have the same spelling, the mark names the first.
     """
 
     def __init__(self, secrets: Iterable[Spellings] = ()) -> None:
@@ -177,7 +174,6 @@ class Snapshot:
 
     Attributes:
         learned: The name of each credential that other hosts have shown, by its value.
-        needles: The spellings of all secrets.
     """
 
     learned: Mapping[str, str]

@@ -43,7 +43,6 @@ class CodedStream:
 
     Attributes:
         decoded_from: The coding that was undone; empty while bytes pass as they came.
-        left_out: Bytes that are not kept, because they cannot be decoded.
     """
 
     def __init__(
@@ -168,9 +167,7 @@ class _CodedBody:
     """Decode a body, and redact the decoded bytes.
 
     Attributes:
-        coding: The name of the coding.
         inner: Redacts the decoded bytes, which may be coded once more.
-        has_decoded: Whether anything was decoded.
         undecoded: Coded bytes that came since something was decoded last.
         has_secret: Whether a secret was found, in the coded or the decoded bytes.
     """

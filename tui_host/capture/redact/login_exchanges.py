@@ -92,24 +92,30 @@ def _content_type(head: Head) -> bytes:
     return head.value("content-type").encode("utf-8", "replace")
 
 
-class WithoutKeys:
-    """Record the requests of other hosts to a model, without keys, and answers without tokens."""
+class WithoutTokens:
+    """Record the exchanges of other hosts, without keys in requests to a model, and without tokens in answers.
+
+    Args:
+        recorder: Keeps the records.
+        is_login: The exchanges are known to be of a login; otherwise each body tells.
+    """
 
     is_needed = True
     """Any answer may hand out a token."""
 
-    def __init__(self, recorder: Recording) -> None:
+    def __init__(self, recorder: Recording, *, is_login: bool) -> None:
         self._recorder = recorder
+        self._is_login = is_login
         self.new_exchange = recorder.new_exchange
 
     @property
-    def redactor(self) -> WithoutKeys:
+    def redactor(self) -> WithoutTokens:
         """The recorder itself."""
         return self
 
     def stream(self) -> AnswerStream:
         """Return a stream for the body of one answer."""
-        return AnswerStream(self._recorder.redactor)
+        return AnswerStream(self._recorder.redactor, is_login=self._is_login)
 
     def stream_by_value(self) -> RedactedStream:
         """Return a stream for coded bytes."""
@@ -120,78 +126,12 @@ class WithoutKeys:
         self._recorder.redactor.learn_value(name, value)
 
     def append(self, draft: Draft, /) -> int:
-        """Append a record; return the number."""
-        if draft.kind == "request":
+        """Append a record, with secrets taken out of a request's body; return the number."""
+        if draft.kind == "request" and self._is_login:
+            draft = _without(draft, self.learn_value, is_of_login=True, is_to_model=draft.wire == "llm")
+        elif draft.kind == "request":
             draft = without_credentials(draft, self.learn_value)
         return self._recorder.append(draft)
-
-
-class _TokenStream:
-    """Redact the body of an answer at the end."""
-
-    left_out = 0
-
-    def __init__(self, recorder: Recording) -> None:
-        self._inner = recorder.redactor.stream()
-        self._learn = recorder.redactor.learn_value
-        self._held = BodyBuffer()
-
-    @property
-    def shifts(self) -> Sequence[Shift]:
-        """The places where secrets were taken out by value."""
-        return self._inner.shifts
-
-    def feed(self, data: bytes, /) -> Kept:
-        """Return nothing, until the body is too large."""
-        passing = self._held.feed(data)
-        return self._inner.feed(passing) if passing else (b"", ())
-
-    def flush(self) -> Kept:
-        """Return the whole body without tokens."""
-        held = self._held.finish()
-        held, redactions = without_tokens(held, self._learn) if held else (held, ())
-        first, in_first = self._inner.feed(held)
-        rest, in_rest = self._inner.flush()
-        return first + rest, (*redactions, *in_first, *in_rest)
-
-
-class WithoutTokens:
-    """A recorder for the exchanges of a login, without the tokens in their bodies."""
-
-    def __init__(self, recorder: Recording) -> None:
-        self._recorder = recorder
-
-    @property
-    def redactor(self) -> WithoutTokens:
-        """The recorder itself."""
-        return self
-
-    @property
-    def is_needed(self) -> bool:
-        """Always true for a login."""
-        return True
-
-    def stream(self) -> _TokenStream:
-        """Return a stream for the body of one answer."""
-        return _TokenStream(self._recorder)
-
-    def stream_by_value(self) -> RedactedStream:
-        """Return a stream for coded bytes."""
-        return self._recorder.redactor.stream_by_value()
-
-    def learn_value(self, name: str, value: str) -> None:
-        """Search for a credential from now on."""
-        self._recorder.redactor.learn_value(name, value)
-
-    def append(self, draft: Draft, /) -> int:
-        """Append a record, with secrets taken out of a request's body."""
-        if draft.kind == "request":
-            draft = _without(draft, self.learn_value, is_of_login=True, is_to_model=draft.wire == "llm")
-        return self._recorder.append(draft)
-
-    def new_exchange(self) -> str:
-        """Return a new id for an exchange."""
-        return self._recorder.new_exchange()
 
 
 _TOKENS = re.compile(r"(?:access|refresh|id|session)_?token", re.IGNORECASE)
@@ -241,13 +181,19 @@ def _is_token(name: str, value: JSON) -> bool:
 
 
 class AnswerStream:
-    """Redact the body of an answer. A body that may hand out a token is held to the end; any other passes after the first bytes."""
+    """Redact the body of an answer. A body that may hand out a token is held to the end; any other passes after the first bytes.
+
+    Args:
+        redactor: Takes the known secrets out.
+        is_login: The answer is one to a login, and may hand out a token in any form.
+    """
 
     left_out = 0
 
-    def __init__(self, redactor: BodyRedactor) -> None:
+    def __init__(self, redactor: BodyRedactor, *, is_login: bool = False) -> None:
         self._inner: RedactedStream = redactor.stream()
         self._learn = redactor.learn_value
+        self._is_login = is_login
         self._held = bytearray()
         self._is_passing = False
         self._is_line_seen = False
@@ -262,7 +208,7 @@ class AnswerStream:
         if self._is_passing:
             return self._inner.feed(data)
         self._held += data
-        if len(self._held) <= LIMIT and self._may_tell(data):
+        if len(self._held) <= LIMIT and (self._is_login or self._may_tell(data)):
             return b"", ()
         self._is_passing = True
         return self._inner.feed(self._taken())
@@ -270,7 +216,7 @@ class AnswerStream:
     def flush(self) -> Kept:
         """Return the rest."""
         held, redactions = self._taken(), ()
-        if held and tells_token(held):
+        if held and (self._is_login or tells_token(held)):
             held, redactions = without_tokens(held, self._learn)
         first, in_first = self._inner.feed(held)
         rest, in_rest = self._inner.flush()

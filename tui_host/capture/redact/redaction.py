@@ -64,12 +64,7 @@ class Redactor:
         return self._known.now.learned
 
     def draft(self, draft: Draft, learned: Mapping[str, str] | None = None) -> Draft:
-        """Return a draft without secrets; the draft itself if no secret is found.
-
-        Args:
-            draft: It.
-            learned: What was known of others when it came: is taken out too.
-        """
+        """Return a draft without secrets; the draft itself if no secret is found."""
         now = self._known.now
         draft = self._draft(draft)
         former = self._before(now, learned)

@@ -102,8 +102,6 @@ class Errors:
     """Standard error: the last 8 MB, and the total size.
 
     Attributes:
-        lines: Lines so far.
-        size: Bytes so far.
         unrecorded: Bytes that came too fast to be recorded; they are counted, and kept while they are among the last.
     """
 
@@ -175,8 +173,6 @@ class StdioChild:
     `run` belongs into the connection's task group; it ends when the process and all its output have ended.
 
     Attributes:
-        process: The process.
-        errors: Its standard error.
         listener: Gets what its standard output says, all of it recorded; None while nobody acts on it.
         over: Set when nothing more will come.
         fault: What the server did that its connection cannot go on, None if nothing.

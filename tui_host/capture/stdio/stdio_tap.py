@@ -26,16 +26,7 @@ class Recording(Protocol):
 class StdioTap:
     """The tap of one connection.
 
-    Args:
-        recorder: Gets the records.
-        peer: The server's name.
-        connection: The connection's id.
-        place: Where everything belongs that nothing else tells the place of.
-        is_whole: It is there from the connection's beginning.
-
     Attributes:
-        sent: Lines given to standard input.
-        received: Lines of standard output, readable or not.
         malformed: Those of them that are no messages.
     """
 

@@ -45,13 +45,7 @@ class Piece:
     """One record of a run.
 
     Attributes:
-        key: Its key.
-        time_ns: Wall clock.
-        mono_ns: Monotonic clock.
-        kind: One of `KINDS`.
         encoding: Its content coding; all that have one have the same.
-        head: Its head's JSON, None without one.
-        data: Its data.
     """
 
     key: int
@@ -124,9 +118,6 @@ def pack_run(run: Sequence[Piece]) -> bytes:
 
 def unpack_run(first: Piece) -> Iterator[Piece]:
     """The records of a run, in order.
-
-    Args:
-        first: What its row says, with what `pack_run` gave as data.
 
     Raises:
         ValueError: It is none.

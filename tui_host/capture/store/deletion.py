@@ -77,12 +77,7 @@ def set_aside_beside(database: Path) -> list[Path]:
 
 
 def delete_all(run: Run, keys: Sequence[int]) -> None:
-    """Delete records in slices, with a chance for the writer between slices. A later record goes before the earlier base.
-
-    Args:
-        run: Does something on the writer's connection, and waits for it.
-        keys: Of the records.
-    """
+    """Delete records in slices, with a chance for the writer between slices. A later record goes before the earlier base."""
     at = 0
     while at < len(keys):
         at += run(in_transaction(partial(_delete_some, keys=keys[at : at + SLICE])))
@@ -154,9 +149,6 @@ def empty_log(connection: sqlite3.Connection) -> bool:
 
 def give_back(run: Run) -> bool:
     """Give all free pages back and empty the log, in pieces, with a chance for the writer between pieces.
-
-    Args:
-        run: Does something on the writer's connection, and waits for it.
 
     Returns:
         Whether nothing that was deleted is left in the log.

@@ -47,12 +47,6 @@ class Intake:
 
     While one part is written, the next is gathered: reading and writing each have a processor.
 
-    Args:
-        store: Where.
-        capture: The capture's id, new there.
-        redactor: What takes the secrets out.
-        now_ns: The present: when it came here is what its age is counted from.
-
     Attributes:
         refused_records: How many can never be kept, such as a second one of the same number.
     """

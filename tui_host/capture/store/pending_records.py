@@ -38,8 +38,6 @@ class Slot:
 
     Attributes:
         draft: As it is now; nobody may look at it before `finish`.
-        source: Where it comes from; is told what became of it.
-        size: Bytes that it took in memory when it was made.
         redactor: What takes the secrets out; None once they are.
         learned: The credentials of others that it knew when the record came: until it is looked through, they may have had to make room.
     """

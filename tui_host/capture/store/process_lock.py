@@ -55,12 +55,7 @@ class Lock:
 
 
 def is_live(database: Path, token: str | None) -> bool:
-    """Return whether the process with a lock still runs.
-
-    Args:
-        database: The file beside which it is held.
-        token: The lock's name; None for what nobody owns.
-    """
+    """Return whether the process with a lock still runs."""
     return bool(token) and _is_held(_lock_file(database, token or ""))
 
 

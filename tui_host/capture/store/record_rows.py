@@ -16,56 +16,22 @@ from tui_host.capture.store.migrations import SEQ_BITS
 from tui_host.capture.store.stored_bodies import Bodies, Packed
 
 SQLValue: TypeAlias = "int | str | bytes | None"
-StoredRow: TypeAlias = tuple[
-    int,
-    int,
-    int,
-    Kind,
-    Direction | None,
-    str | None,
-    str | None,
-    str | int | None,
-    str | None,
-    int | None,
-    int | None,
-    int | None,
-    bytes,
-    Wire,
-    str,
-    str | None,
-    int | None,
-    int | None,
-    str | None,
-    str | None,
-    str | None,
-    str,
-]
+Text: TypeAlias = "str | None"
+Number: TypeAlias = "int | None"
+StoredRow: TypeAlias = """tuple[
+    int, int, int, Kind, Direction | None, Text, Text, str | int | None, Text, Number, Number, Number, bytes,
+    Wire, str, Text, Number, Number, Text, Text, Text, str
+]"""
 
-_TEXT, _TEXT_OR_NONE, _NUMBER, _NUMBER_OR_NONE = {str}, {str, NoneType}, {int}, {int, NoneType}
+_S, _SN, _I, _IN = {str}, {str, NoneType}, {int}, {int, NoneType}
 _TYPES: Sequence[set[type]] = (
-    *(_NUMBER, _NUMBER, _NUMBER, _TEXT, _TEXT_OR_NONE, _TEXT_OR_NONE, _TEXT_OR_NONE),
-    *({str, int, NoneType}, _TEXT_OR_NONE, _NUMBER_OR_NONE, _NUMBER_OR_NONE, _NUMBER_OR_NONE, {bytes}),
-    *(
-        _TEXT,
-        _TEXT,
-        _TEXT_OR_NONE,
-        _NUMBER_OR_NONE,
-        _NUMBER_OR_NONE,
-        _TEXT_OR_NONE,
-        _TEXT_OR_NONE,
-        _TEXT_OR_NONE,
-        _TEXT,
-    ),
+    *(_I, _I, _I, _S, _SN, _SN, _SN, {str, int, NoneType}, _SN, _IN, _IN, _IN, {bytes}),
+    *(_S, _S, _SN, _IN, _IN, _SN, _SN, _SN, _S),
 )
 """What may stand in the columns of such a row, where the file is as it was written."""
-_LEAST: Sequence[SQLValue] = (0, 0, -1, "line", *[None] * 8, b"", "host", "", *[None] * 6, "damaged")
-"""What is taken for what may not."""
-_MALFORMED = 6
-_TIMES = (1, 2)
+_DAMAGED = "its row in the database is damaged"
 _TIME_BITS = 62
 """No time has more; a negative one is none."""
-_KEPT = (7, 9, 10, 11, 12)
-"""The columns that hold the bytes, of which none says anything without the others."""
 
 Keyed: TypeAlias = "tuple[int, Record]"
 """A record with its key."""
@@ -111,15 +77,9 @@ def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
 
 
 def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Sequence[Keyed]:
-    """Return the records of a row selected by `SELECT`, with keys. A record with damaged bytes says so and has no data.
-
-    Args:
-        row: The row.
-        connection: Where to look for what its data stands against; in the same transaction.
-        bodies: Those read last.
-    """
+    """Return the records of a row selected by `SELECT`, with keys. A record with damaged bytes says so and has no data."""
     if not _is_sound(*map(type, row)) or row[1] >> _TIME_BITS or (row[2] + 1) >> _TIME_BITS:
-        row = _mended(row)
+        row = _damaged(row)
     (key, time, mono, kind, direction, encoding, malformed, head, redacted, base, size, last, data) = row[:13]
     (wire, peer, session, turn, step, call, connected, exchange, capture) = row[13:]
     heads: Sequence[Head | None] = ()
@@ -156,19 +116,12 @@ def _is_sound(*types: type) -> bool:
     return all(kind in allowed for kind, allowed in zip(types, _TYPES, strict=True))
 
 
-def _mended(row: Sequence[SQLValue]) -> StoredRow:
-    """Return a damaged row with default values, and with a word on the damage."""
-    are_sound = [
-        type(value) in allowed and not (column in _TIMES and isinstance(value, int) and (value + 1) >> _TIME_BITS)
-        for column, (value, allowed) in enumerate(zip(row, _TYPES, strict=True))
-    ]
-    are_kept = all(are_sound[column] for column in _KEPT)
-    mended = [
-        value if is_sound and (are_kept or column not in _KEPT) else _LEAST[column]
-        for column, (value, is_sound) in enumerate(zip(row, are_sound, strict=True))
-    ]
-    mended[_MALFORMED] = "its row in the database is damaged"
-    return tuple(mended)  # pyright: ignore[reportReturnType] - each is of its column's type now
+def _damaged(row: Sequence[SQLValue]) -> StoredRow:
+    """Return a row that stands for a damaged one, at the same place in the order."""
+    key, capture = row[0], row[-1]
+    place = (key if isinstance(key, int) else 0, 0, UNTOLD)
+    peer = ("host", "", None, None, None, None, None, None, capture if isinstance(capture, str) else "damaged")
+    return (*place, "line", None, None, _DAMAGED, None, None, None, None, None, b"", *peer)
 
 
 def _record(piece: Piece, head: Head | None, like: Draft, capture: str) -> Record:

@@ -44,9 +44,6 @@ class Old:
     Attributes:
         time_ns: Its last change, wall clock.
         thing: A session, a capture that no session is left of, or the copy of an older form of the database.
-        name: Its id, or the file's name.
-        title: A session's, foreign text.
-        key: A capture's in the database.
     """
 
     time_ns: int
@@ -74,7 +71,6 @@ class Pruned:
     """The result of pruning.
 
     Attributes:
-        gone: The things, oldest first.
         freed: Bytes, about.
         is_whole: Nothing of it is left in the log beside the database; while another process reads there, something may be.
     """
@@ -85,17 +81,7 @@ class Pruned:
 
 
 def prune(store: Store, limits: Limits, *, dry: bool = False, stopped: Callable[[], bool] = lambda: False) -> Pruned:
-    """Delete everything beyond the limits, oldest first, but nothing of a running process. Blocks, without stopping recording.
-
-    Args:
-        store: Where.
-        limits: What is kept.
-        dry: Only say what would go.
-        stopped: Asked between one thing and the next: whether to leave the rest for another time.
-
-    Raises:
-        StoreError: The database cannot be read or written.
-    """
+    """Delete everything beyond the limits, oldest first, but nothing of a running process. Blocks, without stopping recording."""
     with nullcontext() if dry else store.making_room():
         return _pruned(store, limits, dry, stopped)
 

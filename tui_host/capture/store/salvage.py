@@ -80,7 +80,6 @@ class Carried:
     """The result of salvaging.
 
     Attributes:
-        sessions: How many.
         records: Rows of records; an answer is one.
         fault: Why nothing was; empty if something was, or there is nothing that could have been read.
     """
@@ -105,13 +104,7 @@ class Carried:
 
 
 def salvage(damaged: Path, fresh: Path, migrations: Migrations = MIGRATIONS) -> Carried:
-    """Make a new database of everything readable in a damaged one. Blocks as long as copying takes.
-
-    Args:
-        damaged: What is to be read; nothing in it changes.
-        fresh: Where the new one is to be; what is there goes.
-        migrations: The forms known.
-    """
+    """Make a new database of everything readable in a damaged one. Blocks as long as copying takes."""
     carried = _salvage(damaged, fresh, migrations, "mode=ro")
     if carried.is_nothing and not carried.fault:  # its log may be what is damaged: without it more can be read
         carried = _salvage(damaged, fresh, migrations, "mode=ro&immutable=1")

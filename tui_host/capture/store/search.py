@@ -27,9 +27,7 @@ class Found:
     """A session with all words.
 
     Attributes:
-        session: The session.
         excerpt: Foreign text around the first word in the messages, one line; empty where the title alone has it.
-        turn: The turn of that message, 0 for the title.
     """
 
     session: SessionInfo
@@ -38,11 +36,7 @@ class Found:
 
 
 def search(sessions: Sessions, words: str) -> Iterator[Found]:
-    """Yield sessions with every word in title or messages, in any case; the last changed first. Blocks.
-
-    Raises:
-        StoreError: The database cannot be read.
-    """
+    """Yield sessions with every word in title or messages, in any case; the last changed first. Blocks."""
     wanted = [word.casefold() for word in words.split()]
     if not wanted:
         return

@@ -78,14 +78,7 @@ def select_session(connection: sqlite3.Connection, session: str) -> Selection:
 
 
 def keys_at(connection: sqlite3.Connection, session: str | None, link: str | None, within: range) -> Sequence[int]:
-    """Return the keys of the records of a session, of a connection, or of both, in order.
-
-    Args:
-        connection: The database.
-        session: The session; None for any.
-        link: The id of the connection to a server; None for any.
-        within: Keys that may be among them.
-    """
+    """Return the keys of the records of a session, of a connection, or of both, in order."""
     wanted: list[tuple[str, str | None]] = [("session = ?", session), (f"connection IN ({_NAMED})", link)]
     wanted = [(condition, value) for condition, value in wanted if value is not None]
     conditions = "".join(f"{condition} AND " for condition, _ in wanted)

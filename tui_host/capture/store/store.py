@@ -54,11 +54,9 @@ class Store:
     """An open database.
 
     Attributes:
-        path: Its file.
         owner: Names the lock that this process holds while it writes; empty where it does not.
         notices: What a person should be told, one sentence each.
         redactor: What every saved text passes.
-        sessions: The sessions in it.
     """
 
     def __init__(self, path: Path, writer: Writer | None, lock: Lock | None, notices: list[str]) -> None:
@@ -203,23 +201,15 @@ class Store:
         """End a capture."""
         self.put(Write(sql="UPDATE captures SET ended = ? WHERE id = ?", row=(time_ns, capture)))
 
-    # Reading. From any thread; blocks on the disk.
+    # Reading. From any thread; blocks on the disk, and raises `StoreError` if the file cannot be read.
 
     def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
-        """All rows of a query.
-
-        Raises:
-            StoreError: The file cannot be read.
-        """
+        """All rows of a query."""
         with self._reader() as reader:
             return despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
 
     def data_version(self) -> int:
-        """Return a number that changes with any write of any process. Costs next to nothing.
-
-        Raises:
-            StoreError: The file cannot be read.
-        """
+        """Return a number that changes with any write of any process. Costs next to nothing."""
         with self._lock:
             if self._closed:
                 raise StoreError("the database is closed", str(self.path))
@@ -241,19 +231,7 @@ class Store:
         until_seq: int | None = None,
         limit: int | None = None,
     ) -> Iterator[Record]:
-        """Records in the order of captures and numbers.
-
-        Args:
-            session: Only those whose place names this session.
-            capture: Only those of this capture.
-            connection: Only those on this connection.
-            after: Only those with a greater number; with `capture` alone.
-            until_seq: Only those up to this number; with `capture` alone.
-            limit: At most so many.
-
-        Raises:
-            StoreError: The file cannot be read.
-        """
+        """Records in the order of captures and numbers; `after` and `until_seq`, the last one included, count in `capture`."""
         low, high = 0, (1 << 63) - 1
         if capture is not None:
             key = self._key_of(capture)
@@ -282,11 +260,7 @@ class Store:
         return b"".join(record.draft.data for _, record in in_order(rows) if record.draft.kind == kind)
 
     def chain(self, session: str, call: str) -> Chain:
-        """Return the chain of one call, without reading the rest of the session.
-
-        Raises:
-            StoreError: The file cannot be read.
-        """
+        """Return the chain of one call, without reading the rest of the session."""
         with self._reader() as reader:
             keys = chain_keys(reader, session, call)
         return fold_chain(call, (record for _, record in in_order(self._with_keys(keys))))
@@ -295,9 +269,6 @@ class Store:
         """Yield the records of a session in the order of exports; True with a record of a connection's preamble.
 
         What belongs to it is said in `selection`.
-
-        Raises:
-            StoreError: The file cannot be read.
         """
         with self._reader() as reader:
             selection = select_session(reader, session)

@@ -68,49 +68,24 @@ _SAVE_TURN = """
 """
 
 
-class Database(Protocol):
-    """The part of the store used by sessions."""
+class _Database(Protocol):
+    """The part of the store used by sessions; `Store` tells what each does."""
 
-    @property
-    def path(self) -> Path:
-        """The database file."""
-        ...
+    path: Path
+    owner: str
+    redactor: Redactor
 
-    @property
-    def owner(self) -> str:
-        """The name of this process's lock."""
-        ...
-
-    def is_live(self, owner: str | None) -> bool:
-        """Return whether the process with this lock still runs."""
-        ...
-
-    @property
-    def redactor(self) -> Redactor:
-        """The redactor for every saved text."""
-        ...
-
-    def put(self, item: Write) -> bool:
-        """Hand something to the writer; never blocks."""
-        ...
-
-    def run(self, work: Callable[[sqlite3.Connection], T], *, makes_room: bool = False) -> T:
-        """Run work on the writer's connection, after everything put before, and wait for the result."""
-        ...
-
-    def making_room(self) -> AbstractContextManager[None]:
-        """While something is deleted."""
-        ...
-
-    def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
-        """All rows of a query."""
-        ...
+    def is_live(self, owner: str | None) -> bool: ...
+    def put(self, item: Write) -> bool: ...
+    def run(self, work: Callable[[sqlite3.Connection], T], *, makes_room: bool = False) -> T: ...
+    def making_room(self) -> AbstractContextManager[None]: ...
+    def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]: ...
 
 
 class Sessions:
     """The sessions of one store. All saved text passes the store's redactor."""
 
-    def __init__(self, store: Database) -> None:
+    def __init__(self, store: _Database) -> None:
         self._store = store
 
     # Saving: at once, in order.

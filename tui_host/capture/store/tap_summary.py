@@ -1,4 +1,4 @@
-"""Summarise taps without reading records: captures, and how much passed."""
+"""Summarise taps without reading records. Every function raises `StoreError` if the file cannot be used."""
 
 from __future__ import annotations
 
@@ -50,12 +50,7 @@ _LINK = "INSERT OR REPLACE INTO tap_links (tap, other, joined) VALUES (?, ?, ?)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """How much passed a tap.
-
-    Attributes:
-        exchanges: Requests to a model.
-        frames: Messages to and from servers.
-    """
+    """How much passed a tap."""
 
     exchanges: int = 0
     frames: int = 0
@@ -65,51 +60,31 @@ NOTHING = Passed()
 
 
 def captures_of(store: Store, session: str) -> Sequence[str]:
-    """Return the captures of a session, in the order of beginning: one of a tap, several of an import.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
+    """Return the captures of a session, in the order of beginning: one of a tap, several of an import."""
     return [str(row[0]) for row in store.read(_CAPTURES, session)]
 
 
 def wire_of(store: Store, capture: str) -> tuple[str, str]:
-    """Return the kind of a tap (`llm`, `stdio` or `http`) and the peer behind the tap; both empty while nothing has passed.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
+    """Return the kind of a tap (`llm`, `stdio` or `http`) and the peer behind the tap; both empty while nothing has passed."""
     for wire, peer, has_exchange in store.read(_WIRE, capture):
         return "llm" if wire == "llm" else "http" if has_exchange else "stdio", str(peer)
     return "", ""
 
 
 def requests_of(store: Store, capture: str, after: int = 0) -> Sequence[int]:
-    """Return the numbers of a capture's requests to a model after a number, in order.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
+    """Return the numbers of a capture's requests to a model after a number, in order."""
     rows = store.read(_REQUESTS, after, capture)
     return [seq for (seq,) in rows if isinstance(seq, int)]
 
 
 def connections_of(store: Store, capture: str) -> Sequence[int]:
-    """Return the numbers of the first frames of a capture's connections, in order.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
+    """Return the numbers of the first frames of a capture's connections, in order."""
     rows = store.read(_OPENED, capture)
     return [seq for (seq,) in rows if isinstance(seq, int)]
 
 
 def passed(store: Store) -> Mapping[str, Passed]:
-    """Return how much passed each tap, by session, counted in the file.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
+    """Return how much passed each tap, by session, counted in the file."""
     exchanges, frames = (_counts(store, sql) for sql in (_EXCHANGES, _FRAMES))
     return {
         session: Passed(exchanges=exchanges.get(session, 0), frames=frames.get(session, 0))
@@ -128,21 +103,13 @@ def _counts(store: Store, sql: str) -> Mapping[str, int]:
 
 
 def tap_links(store: Store) -> Mapping[tuple[str, str], bool]:
-    """Return what a person decided of pairs of taps: True if both are one story, False if not. The smaller id comes first.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
+    """Return what a person decided of pairs of taps: True if both are one story, False if not. The smaller id comes first."""
     rows = store.read("SELECT tap, other, joined FROM tap_links")
     return {(str(tap), str(other)): bool(joined) for tap, other, joined in rows}
 
 
 def save_tap_links(store: Store, pairs: Iterable[tuple[str, str]], *, joined: bool) -> None:
-    """Save a decision for pairs of taps, in place of any earlier one. Blocks until the decision is on the disk.
-
-    Raises:
-        StoreError: The file cannot be written.
-    """
+    """Save a decision for pairs of taps, in place of any earlier one. Blocks until the decision is on the disk."""
     rows = [(*sorted(pair), int(joined)) for pair in pairs]
 
     def save(connection: sqlite3.Connection) -> None:

@@ -49,7 +49,6 @@ class Write:
     """One statement.
 
     Attributes:
-        sql: Its text.
         row: Its values, or what makes them: that is left to the writer where it takes longer than a caller may wait.
     """
 
@@ -95,9 +94,6 @@ class Writer:
         told: Where it says what a person should know.
         file: What is written in; where it is gone the writer ends.
         retry_seconds: How long it waits before it tries again.
-
-    Attributes:
-        fault: Why nothing can be written at the moment, empty if all is well.
     """
 
     def __init__(

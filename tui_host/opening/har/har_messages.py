@@ -66,12 +66,7 @@ def is_text_counted(response: Mapping[str, JSON], came: bytes) -> bool:
 
 
 class Event(NamedTuple):
-    """An event of a stream, as a browser keeps it.
-
-    Attributes:
-        data: The bytes that say it: put together anew.
-        ns: When it came; 0 where that is not told.
-    """
+    """An event of a stream, as a browser keeps it."""
 
     data: bytes
     ns: int

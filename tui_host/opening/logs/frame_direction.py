@@ -76,11 +76,7 @@ class _Meaning(NamedTuple):
 
 
 class FrameDirections:
-    """Tells the direction of each message of a log, and learns from messages with only one possible direction.
-
-    Args:
-        only: The direction of all messages, where it is known.
-    """
+    """Tells the direction of each message of a log, and learns from messages with only one possible direction."""
 
     def __init__(self, only: Direction | None = None) -> None:
         self._only: Direction | None = only

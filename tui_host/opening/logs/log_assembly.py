@@ -26,11 +26,7 @@ class AnswerPiece(NamedTuple):
     """An answer, or a piece of one.
 
     Attributes:
-        data: Its bytes.
-        at: When it came.
         dialect: Its dialect; empty if the piece does not show it.
-        form: `sse`, `ndjson` or `json`.
-        part: What it says of its answer; None if nothing.
         key: The id of the request; empty without one.
         closes: Nothing of this answer follows.
         lacks: What is unknown about the answer's head.
@@ -62,14 +58,7 @@ _Held: TypeAlias = "AnswerPiece | TimedDraft"
 
 
 class LogAssembly:
-    """Puts the requests and answers of one log together.
-
-    Args:
-        file: The log.
-        notes: Gives the ids, and takes what a person should know.
-        peer: The provider's name.
-        drafts: Every draft is appended here, in order.
-    """
+    """Puts the requests and answers of one log together."""
 
     def __init__(self, file: File, notes: Notes, peer: str, drafts: list[TimedDraft]) -> None:
         self._file = file

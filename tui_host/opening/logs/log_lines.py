@@ -33,7 +33,6 @@ class Line(NamedTuple):
         at: Where the line begins in the file.
         before: The text before the value; the whole line if there is none.
         data: The bytes of the value; empty if there is none.
-        value: What the bytes say.
         is_further: Another value stands before this one in the line.
     """
 
@@ -45,11 +44,7 @@ class Line(NamedTuple):
 
 
 class LogLines:
-    """The lines of a log, in order.
-
-    Attributes:
-        at: The first byte after the line that was given last.
-    """
+    """The lines of a log, in order."""
 
     def __init__(self, data: Data) -> None:
         self.at = 0

@@ -53,12 +53,6 @@ _HEAD = 1 << 16
 def read_log(file: File, notes: Notes, peer: str, only: Direction | None = None) -> Iterator[TimedDraft] | None:
     """Read a log.
 
-    Args:
-        file: The log.
-        notes: Takes what is left out.
-        peer: The name of a server or provider that the log does not name.
-        only: The direction of all messages, where it is known.
-
     Returns:
         The drafts in the order of the lines, or None if no line is of a wire.
     """

@@ -47,14 +47,7 @@ class _Server:
 
 
 class LogServers:
-    """Makes the frames and lines of standard error of one log.
-
-    Args:
-        notes: Gives the ids.
-        peer: The name of a server that the log does not name.
-        name: The log's name.
-        directions: Tells the direction of each message.
-    """
+    """Makes the frames and lines of standard error of one log."""
 
     def __init__(self, notes: Notes, peer: str, name: str, directions: FrameDirections) -> None:
         self._notes = notes
@@ -63,11 +56,6 @@ class LogServers:
         self._directions = directions
         self._guesses = 0
         self._servers: dict[str, _Server] = {}
-
-    @property
-    def are_known(self) -> bool:
-        """Whether a server's frame or line came."""
-        return bool(self._servers)
 
     def line(self, text: bytes, name: str = "") -> Draft:
         """A line of a server's standard error."""
@@ -82,14 +70,7 @@ class LogServers:
         )
 
     def frame(self, data: bytes, before: str, value: JSON, name: str = "") -> Draft:
-        """A frame.
-
-        Args:
-            data: Its bytes.
-            before: The words before it.
-            value: What it says.
-            name: Its server, where the log tells it.
-        """
+        """A frame."""
         server = self._server(before, name)
         has_no_number = b"NaN" in data or b"Infinity" in data  # a parsed value does not show that these are no JSON
         head = (read_frame(data) if has_no_number else made_frame(value)).head

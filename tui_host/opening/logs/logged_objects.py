@@ -64,9 +64,6 @@ class Context(NamedTuple):
 
     Attributes:
         words: The text before it, or short values and names of members: they may tell a time, and a direction.
-        url: The address that is told; empty without one.
-        key: The id of the request that is told; empty without one.
-        server: The server that is told; empty without one.
         path: The members in which the value stands.
     """
 
@@ -83,10 +80,6 @@ class WireData(NamedTuple):
     Attributes:
         kind: What it is; `text` for a stream's text.
         data: The bytes; those of the log where it has them as text.
-        value: What they say; None for a text.
-        context: What stands around it.
-        dialect: The dialect of a request or answer.
-        part: What it is of an answer.
         is_message: Of an answer only the message is known.
     """
 

@@ -25,7 +25,6 @@ class StreamText(NamedTuple):
         data: The bytes, with the empty lines between events.
         dialect: The dialect of the first event; empty if the piece does not show it.
         part: What the first and the last event say together.
-        is_done: It has `data: [DONE]`.
     """
 
     data: bytes

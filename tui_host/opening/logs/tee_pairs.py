@@ -35,9 +35,6 @@ class Side:
     """One direction of a connection.
 
     Attributes:
-        file: The log.
-        drafts: What it holds.
-        notes: What reading it told.
         direction: The direction of all its messages; None if nothing tells.
         requests: The methods that were asked, and when, by id.
         answers: The methods that the answers look like, and when they came, by id.

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.recorder_protocol import Recording
-from tui_host.capture.redact.login_exchanges import WithoutKeys, WithoutTokens, is_login
+from tui_host.capture.redact.login_exchanges import WithoutTokens, is_login
 from tui_host.settings.presets import service_at
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import RequestHead, ResponseHead
@@ -138,8 +138,8 @@ class OneObserver:
     """Observes all traffic as a single client's with a single provider."""
 
     def __init__(self, recorder: Recording, peer: str) -> None:
-        self._observer = Observer(WithoutKeys(recorder), wire="llm", peer=peer)
-        self._login = Observer(WithoutTokens(recorder), wire="llm", peer=peer)
+        self._observer = Observer(WithoutTokens(recorder, is_login=False), wire="llm", peer=peer)
+        self._login = Observer(WithoutTokens(recorder, is_login=True), wire="llm", peer=peer)
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
         """The observer of a request; logins have their own."""

@@ -35,7 +35,7 @@ class Connections:
         self._recorder = recorder
         self._is_whole = is_whole
         self._name = name
-        self._login = Observer(WithoutTokens(recorder), wire="mcp", peer=name)
+        self._login = Observer(WithoutTokens(recorder, is_login=True), wire="mcp", peer=name)
         self._plain: dict[bytes, Observer] = {}
         self._known: dict[bytes, Observer] = {}
 

@@ -274,7 +274,8 @@ class MainScreen(Covered, Screen[None]):
         self.submissions.keep_draft_at_times()
         self._look_at_lines()
         is_read = self._source is None or self._source.is_settled
-        self._is_settled = is_read and inspector.is_settled and transcript.view_width > 0
+        is_drawn = transcript.view_width > 0 or not self.shows_chat
+        self._is_settled = is_read and inspector.is_settled and is_drawn
         if self._is_settled and self._has_placeholders:
             self._has_placeholders = False
             self.call_after_refresh(self.query("FirstChat, FirstInspector").remove)

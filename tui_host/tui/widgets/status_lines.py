@@ -232,7 +232,7 @@ def _alerts(host: Host, session: Session | None) -> list[str]:
     words = [f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)"] if waiting else []
     recorder = host.recorder
     if recorder is not None and recorder.unkept:
-        words.append(f"not saved: {recorder.unkept} ({line(recorder.fault, 60)})")
+        words.append(f"not kept: {recorder.unkept} ({line(recorder.fault, 60)})")
     return words
 
 

@@ -1,4 +1,4 @@
-"""Serves /api/chat. Source: Ollama's docs/api.md."""
+"""Serves /api/chat. Source: Ollama's API reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the answers of Ollama's `/api/chat`. Source: Ollama's docs/api.md, Generate a chat completion."""
+"""Reads the answers of Ollama's `/api/chat`. Source: Ollama's API reference, Generate a chat completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes requests for Ollama's `/api/chat`. Source: Ollama's docs/api.md, Generate a chat completion."""
+"""Writes requests for Ollama's `/api/chat`. Source: Ollama's API reference, Generate a chat completion."""
 
 from __future__ import annotations
 
