@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tui_host.capture.wall_clock import WallClock
 from tui_host.infer.alias_table import Naming
-from tui_host.infer.asking.before import calls_before
+from tui_host.infer.asking.before import uncaptured_calls
 from tui_host.infer.asking.conversations import Key, Talks
 from tui_host.infer.asking.host_names import asks_no_model, host_named, is_host
 from tui_host.infer.call_values import Asked, Line, Sent, Told
@@ -183,7 +183,7 @@ class Joining:
         asking = exchange.asking
         if key not in self._before:
             since_ns = 0 if exchange.parent is None else self._talks.said[exchange.parent].asking.end_ns
-            self._before[key] = calls_before(exchange, since_ns)
+            self._before[key] = uncaptured_calls(exchange, since_ns)
         of_answer: dict[str, dict[Asked, Told | None]] = {}
         for call, result in self._before[key]:
             of_answer.setdefault(call.exchange, {})[call] = result
@@ -195,7 +195,7 @@ class Joining:
                     continue
                 candidate = self._candidate(key, call, name, arguments, connections)
                 until = asking.at_ns
-                yield replace(candidate, until_ns=until, told=result, places=places.get(call), is_of_before=True)
+                yield replace(candidate, until_ns=until, told=result, places=places.get(call), is_uncaptured=True)
 
 
 def _named(host: str) -> str:

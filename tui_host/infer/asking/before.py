@@ -13,7 +13,7 @@ from tui_host.llm.events import TextDelta
 from tui_host.llm.fold import Fold
 
 
-def calls_before(exchange: Said, since_ns: int) -> Sequence[tuple[Asked, Told | None]]:
+def uncaptured_calls(exchange: Said, since_ns: int) -> Sequence[tuple[Asked, Told | None]]:
     """Return the calls in the uncaptured messages of a request, each with its result in the request.
 
     Args:

@@ -123,7 +123,7 @@ def _reader(name: str, tools: Sequence[ToolSpec], *, is_own: bool) -> Reader:
     return reader.anywhere() if isinstance(reader, TagReader) and not is_own else reader
 
 
-def names_told(name: str, system: str) -> Sequence[str]:
+def listed_names(name: str, system: str) -> Sequence[str]:
     """Return the tool names that a protocol's prompt lists."""
     if name != "cline":
         return _listed(system) if name != "native" else ()
