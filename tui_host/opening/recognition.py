@@ -12,8 +12,7 @@ from heapq import merge
 from itertools import chain
 
 from tui_host.opening import jsonl_reader, single_body
-from tui_host.opening.decode_file import in_utf_8
-from tui_host.opening.docker_log import unwrapped
+from tui_host.opening.decode_file import in_utf_8, unwrapped
 from tui_host.opening.har import archive
 from tui_host.opening.import_types import File, Notes, Progress, TimedDraft, line_of, unreadable
 from tui_host.opening.logs import id_halves, tee_pairs
