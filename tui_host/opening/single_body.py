@@ -37,7 +37,6 @@ class BodyFile(NamedTuple):
     """The content of a file with one body.
 
     Attributes:
-        is_request: A request, or the `messages` of one; else an answer.
         form: `messages`, `json`, `sse` or `ndjson`.
         dialects: Of a request, all dialects in which it may be written.
         has_lost_lines: A stream without the empty lines that end its events.

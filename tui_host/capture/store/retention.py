@@ -71,7 +71,6 @@ class Pruned:
     """The result of pruning.
 
     Attributes:
-        freed: Bytes, about.
         is_whole: Nothing of it is left in the log beside the database; while another process reads there, something may be.
     """
 
