@@ -121,16 +121,6 @@ async def test_arguments_whose_end_was_not_seen_are_first_shown_to_their_end() -
         assert asked.decision.arguments == canonical(LONG)
 
 
-async def test_paging_to_the_end_counts_as_seen() -> None:
-    asked = question(arguments=LONG)
-    app = Asking(asked)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await armed(pilot, app)
-        await pilot.press("pagedown", "end")
-        await decide(pilot, app, "y")
-        assert not asked.open
-
-
 async def test_all_that_remain_are_approved_only_once_each_was_seen() -> None:
     short, long, last = question(), question("long", LONG), question("add")
     app = Asking(short, long, last)

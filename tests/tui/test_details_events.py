@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -17,7 +16,6 @@ from tui_host.capture.zstd_library import zstd
 from tui_host.tui.widgets.details.events_tab import events_page
 from tui_host.tui.widgets.pages.page_steps import PIECE, Making
 from tui_host.tui.widgets.pages.parts_page import parts_page
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
 
 
 def test_each_event_stands_with_its_time_and_size_and_opens() -> None:
@@ -42,17 +40,6 @@ def test_an_event_that_comes_in_two_chunks_is_one() -> None:
     wires.chunk(response, b":1}\n\n", 1.3)
     lines = drawn(events_page(wires, response, set()))
     assert next(line for line in lines if '{"a":1}' in line).split()[-4:] == ["+300", "ms", "13", "B"]
-
-
-def test_what_is_no_event_stream_is_listed_by_chunks() -> None:
-    wires = Wires()
-    request = wires.request(b"{}", 1.0, exchange="x")
-    response = wires.response(request, 1.1, status=500)
-    wires.chunk(response, b'{"error":', 1.2)
-    wires.chunk(response, b'"x"}', 1.3)
-    lines = drawn(events_page(wires, response, set()))
-    assert lines[0] == "no event stream: the chunks as received"
-    assert sum("chunk" in line for line in lines[1:]) == 2
 
 
 # In slices.
@@ -90,22 +77,6 @@ def test_the_first_events_of_many_are_there_at_once_and_the_cursor_waits_for_its
         pass
     assert len(page) == 3000 + 5  # the request, the head, the end of the answer, [DONE], the end
     assert page.line_at(2500) == 2500
-
-
-def test_an_open_entry_of_many_lines_grows_and_the_ones_below_it_follow() -> None:
-    entries = [Entry(key="a", label="a", text=lambda: "x\n" * 500, opened=True), Entry(key="b", label="b")]
-    page = TreePage("parts", entries, flipped=set())
-    page.fit(40)
-    page.advance(0.0)
-    assert len(page) < 500
-    lines = drawn(page)
-    assert len(lines) == 502
-    assert lines[-1].strip() == "b"
-    assert page.toggle(0)
-    assert [line.strip() for line in drawn(page)] == ["+ a", "b"]
-
-
-# Parts.
 
 
 # With a content coding.
@@ -178,43 +149,3 @@ def test_a_compressed_stream_that_breaks_shows_what_came_before_and_says_where()
     assert '{"a":1}' in lines[3]
     assert "not decoded from here on: the compressed body is broken" in lines[4]
     assert "chunk more" in lines[6]
-
-
-def test_the_chunks_of_a_compressed_body_that_is_no_event_stream_are_read() -> None:
-    wires = Wires()
-    request = wires.request(b"{}", 1.0, exchange="x")
-    response = wires.response(request, 1.1, status=500, encoding="gzip")
-    for piece in _coded("gzip", [b'{"error":', b'"x"}']):
-        wires.chunk(response, piece, 1.2)
-    lines = drawn(events_page(wires, wires.end(response, 1.3), set()))
-    assert 'chunk {"error":' in lines[3]
-    assert 'chunk "x"}' in lines[4]
-
-
-def test_a_compressed_stream_that_ends_too_early_says_so() -> None:
-    wires = Wires()
-    response = _a_coded_stream(wires, "gzip")
-    wires.chunk(response, _coded("gzip", [b"data: 1\n\n", b"data: 2\n\n"])[0], 1.2)
-    lines = drawn(events_page(wires, wires.end(response, 1.3, reason="failed"), set()))
-    assert "the compressed body is not complete" in lines[-2]
-
-
-def test_bytes_in_a_coding_that_nobody_knows_stay_chunks() -> None:
-    wires = Wires()
-    response = _a_coded_stream(wires, "compress")
-    wires.chunk(response, b"\x1f\x9d\x90\nx", 1.2)
-    wires.chunk(response, b"data: 1\n\n", 1.3)
-    lines = drawn(events_page(wires, wires.end(response, 1.5), set()))
-    assert "compress cannot be decoded here" in lines[3]
-    assert sum("chunk " in line for line in lines[4:]) == 2
-
-
-@pytest.mark.parametrize(("encoding", "data"), [("gzip", b"\x1f\x8bno"), ("compress", b"\x1f\x9dno")])
-def test_a_request_in_a_coding_that_cannot_be_read_opens_to_its_bytes_as_they_were_sent(
-    encoding: str, data: bytes
-) -> None:
-    wires = Wires()
-    row = wires.request(data, 1.0, exchange="x")
-    wires.records[0] = replace(wires.records[0], draft=replace(wires.records[0].draft, encoding=encoding))
-    page = events_page(wires, row, {"/1"})
-    assert "no" in drawn(page)[-1]

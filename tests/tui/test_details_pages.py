@@ -12,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tests.tui.details_drawn import LONG, drawn, frame, row_of
+from tests.tui.details_drawn import drawn, frame, row_of
 from tests.tui.inspector_wires import Wires, a_turn
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.visible import visible
-from tui_host.errors import JSON
 from tui_host.tui.masks import masked
 from tui_host.tui.widgets.details.wire_tabs import decision_page, frame_page, headers_page, raw_page, timing_page
-from tui_host.tui.widgets.pages.detail_page import cut, fitting
+from tui_host.tui.widgets.pages.detail_page import fitting
 from tui_host.tui.widgets.pages.text_page import TextPage, hex_text, is_text
 
 
@@ -49,12 +48,6 @@ def test_indented_json_fits_the_width_too(value: object) -> None:
         assert all(cell_len(line) <= width for line in drawn(TextPage("frame", json.dumps(value), form="json"), width))
 
 
-def test_indented_json_reads_as_from_an_indenting_writer() -> None:
-    value: JSON = {"jsonrpc": "2.0", "id": 4, "result": {"content": [{"type": "text", "text": "30"}], "empty": {}}}
-    text = json.dumps(value, separators=(",", ":"))
-    assert drawn(TextPage("frame", text, form="json")) == json.dumps(value, indent=2).split("\n")
-
-
 def test_the_first_screen_of_ten_megabytes_is_there_at_once() -> None:
     text = json.dumps([{"text": "hello world"} for _ in range(400_000)])
     page = TextPage("body", text, form="json")
@@ -63,17 +56,6 @@ def test_the_first_screen_of_ten_megabytes_is_there_at_once() -> None:
     assert 60 <= len(page) <= 200
     assert page.advance(0.01)
     assert page.advance(0.01)
-
-
-def test_another_width_finds_the_same_place_again() -> None:
-    page = TextPage("body", "\n".join(f"line {number} " + "x" * number for number in range(200)))
-    page.fit(80)
-    page.advance(LONG)
-    line = next(number for number in range(len(page)) if page.draw(number)[0][0].startswith("line 150 "))
-    place = page.place_of(line)
-    page.fit(30)
-    page.advance(LONG)
-    assert page.draw(page.line_at(place))[0][0].startswith("line 150 ")
 
 
 def test_what_a_terminal_would_obey_is_seen_instead() -> None:
@@ -91,19 +73,7 @@ def test_what_is_read_wraps_between_words_and_what_is_counted_does_not() -> None
     assert drawn(TextPage("refusal", "x" * 30, form="plain"), 20) == ["x" * 20, "x" * 10]
 
 
-def test_a_cut_text_says_so_and_keeps_within_its_cells() -> None:
-    assert cut("中文中文", 5) == "中文…"
-    assert cut("abc", 3) == "abc"
-    assert cut("abcd", 0) == ""
-
-
 # Bytes.
-
-
-def test_raw_shows_the_bytes_with_their_line_end() -> None:
-    wires = Wires()
-    row = frame(wires, b'{"method":"x"}')
-    assert drawn(raw_page(wires, row)) == ["15 bytes · UTF-8", '{"method":"x"}␊']
 
 
 def test_a_doubtful_frame_says_whole_whose_it_may_be() -> None:
@@ -116,18 +86,6 @@ def test_a_doubtful_frame_says_whole_whose_it_may_be() -> None:
             lines = drawn(page(wires, replace(row, doubtful=calls)), width)
             assert all(cell_len(line) <= width for line in lines)
             assert " ".join(lines).startswith(f"doubtful: {calls}: linked to none")
-
-
-def test_why_there_was_no_answer_wraps_between_words() -> None:
-    wires = Wires()
-    request = wires.request(b"{}", 1.0, exchange="x")
-    ending = Ending(reason="not connected", size=0, kept=0, error="ConnectError: all connection attempts failed")
-    record = wires.records[0]
-    wires.append(replace(record.draft, kind="error", direction="in", head=None, data=ending.to_bytes()), 1.1)
-    fault = wires.ladder.rows[request.number + 1]
-    assert fault.kind == "fault"
-    words = {word for line in drawn(raw_page(wires, fault), 36) for word in line.split()}
-    assert {"connection", "attempts", 'failed"}'} <= words
 
 
 @pytest.mark.parametrize("encoding", [None, "gzip"])
@@ -173,16 +131,6 @@ def test_a_compressed_body_is_decoded_and_says_so() -> None:
     assert lines[-1] == '{"ok":true}'
 
 
-def test_a_compressed_body_that_broke_off_shows_what_it_gave() -> None:
-    wires = Wires()
-    request = wires.request(b"{}", 1.0, exchange="x")
-    response = wires.response(request, 1.1, encoding="gzip")
-    response = wires.chunk(response, gzip.compress(b"hello " * 5000)[:-20], 1.2)
-    text = "\n".join(drawn(raw_page(wires, response), 200))
-    assert "as far as possible" in text
-    assert "more may come" in text
-
-
 def test_what_was_taken_out_is_masked_with_its_name_and_length() -> None:
     redacted = (Redaction(where="data", name="KEY", length=51),)
     assert masked("a ⟨secret:KEY⟩ b ⟨secret:OTHER⟩", redacted) == "a ••• KEY (51) b ⟨secret:OTHER⟩"
@@ -219,12 +167,6 @@ def test_a_header_cannot_fake_another_line() -> None:
 # Frames.
 
 
-def test_a_frame_is_indented_and_its_numbers_stay_as_written() -> None:
-    wires = Wires()
-    lines = drawn(frame_page(wires, frame(wires, b'{"method":"x","n":1.50}')))
-    assert lines == ["re-indented · 24 bytes · UTF-8", "{", '  "method": "x",', '  "n": 1.50', "}"]
-
-
 def test_a_frame_that_is_no_json_is_shown_as_it_came() -> None:
     wires = Wires()
     lines = drawn(frame_page(wires, frame(wires, b"hello {")))
@@ -249,6 +191,3 @@ def test_timing_tells_how_long_the_answer_was_waited_for() -> None:
     lines = drawn(timing_page(wires, row_of(wires, "request")))
     assert "waited: 410 ms for the answer's first byte" in lines
     assert any(line.startswith("together: [") and line.endswith("600 ms") for line in lines)
-
-
-# Events.

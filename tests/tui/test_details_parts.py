@@ -68,15 +68,6 @@ def test_a_request_is_compared_with_the_one_before_it_in_its_own_dialect() -> No
     assert before.number == first.number
 
 
-def test_a_part_opens_to_what_it_says() -> None:
-    wires = Wires()
-    row = wires.request(request_body([{"role": "user", "content": "one\ntwo"}]), 1.0, exchange="x")
-    page = made(parts_page(wires, row, set()))
-    lines = drawn(page)
-    assert page.toggle(next(number for number, line in enumerate(lines) if "user" in line))
-    assert len(drawn(page)) > len(lines)
-
-
 def test_a_response_is_folded_to_what_it_says() -> None:
     wires = Wires()
     a_turn(wires)
@@ -124,12 +115,6 @@ def test_a_refusal_is_told_in_the_provider_s_words() -> None:
     assert "bad key" in text
 
 
-def test_a_body_that_is_no_json_points_to_raw() -> None:
-    wires = Wires()
-    row = wires.request(b"not json", 1.0, exchange="x")
-    assert "see Raw" in drawn(parts_page(wires, row, set()))[0]
-
-
 @given(
     st.binary(max_size=300),
     st.sampled_from([b"", b'{"messages":[', b'{"tools":[{}],"messages":', b"data: {", b'data: {"choices":[']),
@@ -164,21 +149,6 @@ def test_a_tree_keeps_its_figures_in_columns_and_cuts_labels() -> None:
     assert "from you" in lines[1]
 
 
-def test_figures_stand_in_their_columns_behind_wide_characters_too() -> None:
-    entries = [Entry(key=str(size), label="天" * size, figures=("8",)) for size in range(1, 30)]
-    for width in (20, 21):
-        assert {cell_len(line) for line in drawn(TreePage("parts", entries, flipped=set()), width)} == {width}
-
-
-def test_what_is_open_stays_open_when_the_tree_is_made_anew() -> None:
-    flipped: set[str] = set()
-    entries = [Entry(key="a", label="a", children=(Entry(key="b", label="b"),))]
-    page = TreePage("parts", entries, flipped=flipped)
-    assert len(drawn(page)) == 1
-    assert page.toggle(0)
-    assert len(drawn(TreePage("parts", entries, flipped=flipped))) == 2
-
-
 def test_a_tool_call_s_argument_cannot_fake_an_entry() -> None:
     call: JSON = {**CALL, "function": {"name": "x", "arguments": "1\n+ tools (9)\x1b[2J"}}
     wires = Wires()
@@ -186,21 +156,6 @@ def test_a_tool_call_s_argument_cannot_fake_an_entry() -> None:
     text = drawn(parts_page(wires, row, {"/messages/messages/0"}))
     assert not any(line.lstrip().startswith("+ tools (9)") for line in text)
     assert "\x1b" not in "".join(text)
-
-
-def test_a_list_of_models_is_told_as_what_it_is() -> None:
-    wires = Wires(live=False)
-    a_turn(wires)
-    asked = wires.listing(5.0, exchange="x9")
-    row = wires.end(wires.response(asked, 5.1, b'{"object":"list","data":[{"id":"m-1"},{"id":"m-2"}]}'), 5.2)
-
-    drawn = all_of(made(parts_page(wires, row, set())))
-
-    assert made(describe(wires, row)) == "2 models"
-    assert made(describe(wires, asked)) == ""
-    assert "models: 2" in drawn
-    assert "m-2" in drawn
-    assert "no answer" not in drawn
 
 
 def all_of(page: Page) -> str:

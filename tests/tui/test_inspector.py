@@ -13,7 +13,7 @@ from tui_host.capture.record import MISSING
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.widgets.details import detail_panel as panel
-from tui_host.tui.widgets.ladder.ladder_title import FilterInput, LadderHeader
+from tui_host.tui.widgets.ladder.ladder_title import LadderHeader
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.page_steps import Steps
 from tui_host.tui.widgets.pages.row_source import InspectorSource
@@ -42,18 +42,6 @@ async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
         assert any(line.startswith("  ── turn 1 · step 2 ──") for line in shown)
         assert app.lines[0].startswith(" LLM 3 ────┬── MCP 2 ──")
         assert app.lines[0].rstrip().endswith("turn 1 · following · / filter")
-
-
-async def test_selected_and_relative_stand_side_by_side() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(100, 34)) as pilot:
-        selected, relative = app.inspector.details
-        await until(pilot, lambda: selected.tab == "Parts" and relative.tab == "Frame" and '"id": 4' in app.text)
-        assert relative.region.x >= selected.region.right
-        assert selected.region.y == relative.region.y
-        assert relative.row is not None
-        assert relative.row.rpc_id == "4"
-        assert "+ tools (1)" in app.text
 
 
 async def test_a_row_appears_with_its_first_byte_and_grows() -> None:
@@ -116,21 +104,6 @@ async def test_what_happens_outside_the_turn_takes_the_selection_from_nothing_in
         assert ladder.selected_number == response.number
 
 
-async def test_following_ends_on_the_refusal_of_the_provider() -> None:
-    wires = Wires()
-    connected(wires)
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 30)) as pilot:
-        request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
-        response = wires.response(request, 1.2, b'{"error":{"message":"bad key"}}', status=401)
-        wires.end(response, 1.4)
-        wires.frame(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 1.5, direction="out", turn=0)
-        wires.stderr("goes on", 1.6)
-        await until(pilot, lambda: "goes on" in app.text and "what: 401: bad key" in app.text)
-        assert app.inspector.ladder.selected_number == response.number
-        assert app.inspector.details[0].row == wires.ladder.rows[response.number]
-
-
 async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None:
     wires = a_session()
     app = Inspecting(wires)
@@ -152,24 +125,6 @@ async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None
         assert [line[:-1] for line in app.lines[1 : ladder.region.bottom]] == before
         await pilot.press("slash", *"ping", "enter")
         await until(pilot, lambda: -1 < app.text.find("step 1") < app.text.find("ping #10"))
-
-
-async def test_connections_that_go_on_after_a_turn_count_from_their_own_beginning_as_turns_do() -> None:
-    wires = a_session()
-    wires.end(wires.response(wires.ladder.rows[-1], 4.0), 4.1)
-    wires.notice(1, 52.33)
-    wires.notice(2, 52.83)
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 34)) as pilot:
-        await until(pilot, lambda: "info: n 2" in app.text)
-        times = {
-            words: line[2:6]
-            for line in app.lines
-            for words in ("initialize", "info: n 1", "info: n 2")
-            if words in line
-        }
-        assert times["info: n 1"] == "0.00"
-        assert times["info: n 2"] == "0.50"
 
 
 async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first() -> None:
@@ -219,17 +174,6 @@ async def test_the_filter_says_how_many_it_keeps_and_escape_takes_it_away() -> N
         assert app.escapes == 1
 
 
-async def test_an_empty_result_says_that_a_filter_is_on() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "following" in app.text)
-        await pilot.press("slash", *"zzz")
-        await until(pilot, lambda: "No row matches the filter" in app.text)
-        await pilot.press("escape")
-        await until(pilot, lambda: "No row matches" not in app.text and "approved once" in app.text)
-        assert app.query_one(FilterInput).disabled
-
-
 async def test_enter_goes_to_the_detail_and_keys_switch_its_tabs() -> None:
     app = Inspecting(a_session())
     async with app.run_test(size=(120, 30)) as pilot:
@@ -249,30 +193,6 @@ async def test_enter_goes_to_the_detail_and_keys_switch_its_tabs() -> None:
             assert selected.tab == tab
         await pilot.press("3")
         await until(pilot, lambda: "[Headers]" in app.text and "••• authorization (51)" in app.text)
-
-
-async def test_a_part_opens_and_closes_by_key() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "+ tools (1)" in app.text)
-        await pilot.press("enter")
-        await pilot.press("down", "enter")
-        await until(pilot, lambda: "- tools (1)" in app.text and "math__multiply" in app.text)
-        await pilot.press("minus")
-        await until(pilot, lambda: "+ tools (1)" in app.text)
-
-
-async def test_what_is_being_read_stays_while_rows_rush_by() -> None:
-    wires = a_session()
-    app = Inspecting(wires)
-    async with app.run_test(size=(120, 30)) as pilot:
-        await until(pilot, lambda: "+ tools (1)" in app.text)
-        await pilot.press("tab")
-        row = app.inspector.details[0].row
-        for number in range(30):
-            wires.notice(number, 5.0)
-        await until(pilot, lambda: "30 new below" in app.text)
-        assert app.inspector.details[0].row == row
 
 
 async def test_copying_takes_the_row_s_bytes_or_what_the_focused_detail_shows() -> None:
@@ -301,25 +221,6 @@ async def test_where_two_do_not_fit_one_detail_is_shown_and_the_key_flips(size: 
         await until(pilot, lambda: "[Frame]" in app.text)
         await pilot.press("vertical_line")
         assert selected.display
-
-
-async def test_with_room_the_key_puts_one_detail_above_the_other() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "[Frame]" in app.text)
-        await pilot.press("vertical_line")
-        selected, relative = app.inspector.details
-        await until(pilot, lambda: relative.region.y >= selected.region.bottom > 0)
-        await pilot.press("vertical_line")
-        await until(pilot, lambda: relative.region.y == selected.region.y)
-
-
-async def test_full_screen_is_asked_of_whoever_owns_the_screen() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("z")
-        await pilot.press("enter", "z")
-        await until(pilot, lambda: app.zooms == 2)
 
 
 async def test_another_session_shows_its_own_rows_from_the_start() -> None:

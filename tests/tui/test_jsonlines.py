@@ -28,37 +28,15 @@ def test_lines_break_where_an_indenting_writer_would_break_them(value: JSON) -> 
     assert indented(json.dumps(value)) == json.dumps(value, indent=2)
 
 
-@given(values)
-def test_what_is_indented_already_comes_out_the_same(value: JSON) -> None:
-    text = json.dumps(value, indent=2)
-    assert indented(text) == text
-
-
 @given(marks)
 def test_nothing_is_lost_whatever_the_text_is(text: str) -> None:
     kept = "".join(text[line.start : line.end] for line in json_lines(text))
     assert [*"".join(kept.split())] == [*"".join(text.split())]
 
 
-@given(marks)
-def test_lines_follow_one_another_without_overlap(text: str) -> None:
-    place = 0
-    for line in json_lines(text):
-        assert place <= line.start < line.end <= len(text)
-        place = line.end
-
-
 def test_numbers_escapes_and_doubled_keys_stay_as_they_are_written() -> None:
     text = '{"n":1.50e+03,"n":-0,"s":"\\u00e9\\/"}'
     assert indented(text) == '{\n  "n":1.50e+03,\n  "n":-0,\n  "s":"\\u00e9\\/"\n}'
-
-
-def test_several_values_stand_one_below_the_other() -> None:
-    assert indented('{"a":1}\n{"b":[]}\n') == '{\n  "a":1\n}\n{\n  "b":[]\n}'
-
-
-def test_brackets_inside_strings_break_nothing() -> None:
-    assert indented('{"a":"},{[","b":"\\"}"}') == '{\n  "a":"},{[",\n  "b":"\\"}"\n}'
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.ladder.ladder_lines import Columns, Told, clock, heading, row_line, short_path
+from tui_host.tui.widgets.ladder.ladder_lines import Columns, Told, clock, row_line, short_path
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
 
@@ -78,11 +78,6 @@ def test_what_goes_to_a_server_stands_right_of_it_with_the_server_s_name() -> No
     assert drawn(replace(ROW, method="tools/call", rpc_id="4")) == " 2.91     ├──> math   tools/call #4"
 
 
-def test_a_time_of_ten_seconds_or_more_leaves_the_marker_alone() -> None:
-    for seconds, line in ((10.234, " 10.23 ├──> math   ping"), (123.45, " 123.5 ├──> math   ping")):
-        assert drawn(replace(ROW, method="ping", mono_ns=round(seconds * 1e9))).replace("   ├", "├", 1) == line
-
-
 def test_a_result_comes_with_its_words_and_how_long_it_took() -> None:
     row = replace(ROW, outward=False, method="tools/call", rpc_id="4", answer=True, words="30")
     assert drawn(row, Told(started_ns=0, milliseconds=12)) == ' 2.91     ├<── math   result #4  "30" · 12 ms'
@@ -91,11 +86,6 @@ def test_a_result_comes_with_its_words_and_how_long_it_took() -> None:
 def test_a_server_s_own_request_is_plainly_the_server_s() -> None:
     row = replace(ROW, outward=False, method="roots/list", rpc_id="1")
     assert drawn(row) == " 2.91     ├<── math   roots/list #1  asked by the server"
-
-
-def test_a_row_whose_time_is_not_known_has_none() -> None:
-    assert drawn(replace(REQUEST, mono_ns=None)) == "       <──┤           POST chat/completions  3.1k"
-    assert drawn(REQUEST, Told(started_ns=None)) == drawn(replace(REQUEST, mono_ns=None))
 
 
 def test_a_decision_stands_on_the_host_s_line() -> None:
@@ -235,39 +225,6 @@ def test_listings_while_a_turn_runs_stand_where_they_happened_and_cut_no_step_in
     assert index.newest_of_turns == 5
 
 
-def test_what_comes_late_to_a_step_stands_in_it() -> None:
-    rows = rows_of((1, 1), (1, 2), (1, 1), (1, 2))
-    index = LadderIndex()
-    for count, first in enumerate((0, 2, 2, 5), 1):
-        index.count(rows[:count])
-        assert index.extend([count - 1]) == first
-    assert lines_of(index) == ["#0", "0", "2", "#1", "1", "3"]
-    assert [index.line_of(number) for number in range(4)] == [1, 4, 2, 5]
-
-
-def test_a_turn_is_over_with_its_answer_though_what_a_server_said_before_is_heard_of_late() -> None:
-    rows = rows_of((1, 1), (1, 1), (1, 1), (0, 0))
-    rows[0] = replace(REQUEST, number=0)
-    rows[1] = replace(RESPONSE, number=1, mono_ns=2_000_000_000, end_mono_ns=3_000_000_000)
-    rows[2] = replace(rows[2], lane="mcp", kind="frame", mono_ns=1_500_000_000)
-    rows[3] = replace(rows[3], mono_ns=70_000_000_000)
-    assert lines_of(index_of(rows)) == ["#0", "0", "2", "1", "#3", "3"]
-
-
-@pytest.mark.parametrize("at_ns", [0, 3_000_000_000, 9_000_000_000], ids=["before all", "of late", "now"])
-def test_a_call_that_no_turn_asked_for_stands_in_none_of_them_whenever_it_came(at_ns: int) -> None:
-    rows = rows_of((1, 1), (2, 1), (0, 0), (0, 0), (0, 0), (2, 1))
-    times = (1_000_000_000, 5_000_000_000, at_ns, at_ns + 1, at_ns + 2, 10_000_000_000)
-    rows = [replace(row, mono_ns=mono_ns) for row, mono_ns in zip(rows, times, strict=True)]
-    rows[1] = replace(REQUEST, number=1, turn=2)  # the model is asked, so the turn runs
-    rows[2:4] = [replace(row, method="tools/call", answer=False) for row in rows[2:4]]
-    rows[4] = replace(rows[4], method="tools/call", answer=True)  # of row 2
-    index = LadderIndex()
-    index.count(rows, partner={4: 2, 2: 4}.get)
-    index.extend(range(len(rows)))
-    assert [each for each in lines_of(index) if each not in {"#0", "0"}] == ["#1", "1", "5", "#2", "2", "3", "4"]
-
-
 def test_what_turns_out_to_be_of_a_turn_goes_there_and_its_heading_stays_for_what_is_left() -> None:
     rows = rows_of((1, 1), (0, 0), (0, 0), (0, 0), (2, 1))
     rows = [replace(row, mono_ns=1_000 * row.number, method="tools/call") for row in rows]
@@ -289,33 +246,11 @@ def test_what_turns_out_to_be_of_a_turn_goes_there_and_its_heading_stays_for_wha
     assert index.counts(rows[4]) == (0, 3)
 
 
-@pytest.mark.parametrize("says", ["a listing", "standard error"])
-def test_what_goes_on_on_connections_after_a_turn_stands_below_it(says: str) -> None:
-    rows = rows_of((1, 1), (1, 1), (0, 0), (0, 0), (2, 1))
-    rows[0] = replace(REQUEST, number=0)
-    rows[1] = replace(RESPONSE, number=1, words='"30"')
-    rows[2:4] = [replace(row, mono_ns=9_000_000_000, outward=says == "a listing") for row in rows[2:4]]
-    assert lines_of(index_of(rows)) == ["#0", "0", "1", "#2", "2", "3", "#4", "4"]
-
-
 def test_what_is_heard_of_late_stands_where_it_happened() -> None:
     rows = rows_of((1, 1), (2, 1), (0, 0), (0, 0), (0, 0))
     times = (1_000_000_000, 5_000_000_000, 3_000_000_000, 3_100_000_000, 500_000_000)
     rows = [replace(row, mono_ns=mono_ns) for row, mono_ns in zip(rows, times, strict=True)]
     assert lines_of(index_of(rows)) == ["#0", "4", "0", "2", "3", "#1", "1"]
-
-
-def test_a_sections_rows_stand_in_the_order_of_their_times_and_what_tells_none_behind_what_came_before() -> None:
-    rows = rows_of((0, 0), (0, 0), (0, 0), (0, 0), (0, 0))
-    times = (11_970_000_000, None, 9_010_000_000, None, 11_870_000_000)
-    rows = [replace(row, mono_ns=mono_ns) for row, mono_ns in zip(rows, times, strict=True)]
-    assert lines_of(index_of(rows)) == ["#0", "2", "4", "0", "1", "3"]
-
-
-def test_what_is_on_another_clock_has_sections_of_its_own() -> None:
-    rows = rows_of((0, 0), (1, 1), (0, 0), (1, 1))
-    rows[2:] = [replace(row, capture="later", clock="later") for row in rows[2:]]
-    assert lines_of(index_of(rows)) == ["#0", "0", "#1", "1", "#2", "2", "#3", "3"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans(), st.booleans()), max_size=40), st.data())
@@ -336,21 +271,6 @@ def test_each_section_has_one_heading_and_its_rows_stand_in_the_order_in_which_t
     assert in_order == sorted(in_order)
     assert all(lines[line] == (False, number) for number in kept if (line := index.line_of(number)) is not None)
     assert all(index.line_of(number) is not None for number in kept)
-
-
-def test_a_filter_keeps_headings_of_what_it_keeps() -> None:
-    index = index_of(rows_of((0, 0), (1, 1), (1, 1), (1, 2)), [2, 3])
-    assert lines_of(index) == ["#2", "2", "#3", "3"]
-    assert index.line_of(0) is None
-    assert index.line_near(0) == 1
-    assert index.kept == 2
-
-
-def test_the_heading_names_turn_and_step_or_the_connections() -> None:
-    columns = Columns(width=40, peer=6, glyphs=UNICODE)
-    assert heading(ROW, columns)[0][0].startswith(" ── turn 1 · step 1 ──")
-    assert heading(ROW, columns, "Gemini CLI")[0][0].startswith(" ── turn 1 · step 1 · Gemini CLI ──")
-    assert heading(replace(ROW, turn=0, step=0), columns)[0][0].startswith(" ── connections ──")
 
 
 def test_the_header_says_what_there_is_and_drops_the_least_first() -> None:

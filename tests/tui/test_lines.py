@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App, ComposeResult
-from textual.color import Color
-from textual.filter import LineFilter
 from textual.geometry import Region
-from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
 from tests.tui.waiting import until
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.lines.painting import thumb_of
 
 
 class Numbers(LineView):
@@ -111,16 +105,6 @@ async def test_a_reader_at_the_end_goes_with_it_and_one_elsewhere_stays() -> Non
         assert app.view.top == 0
 
 
-async def test_the_first_screenful_is_followed_too() -> None:
-    app = Lines(Numbers(0))
-    async with app.run_test(size=(40, 10)) as pilot:
-        for count in (5, 10, 11, 30):
-            app.view.count = count
-            app.view.grew()
-            await pilot.pause()
-            assert app.view.top == max(0, count - 10)
-
-
 async def test_a_line_that_changed_is_drawn_again_and_no_other() -> None:
     app = Lines(Numbers(50))
     async with app.run_test(size=(40, 10)) as pilot:
@@ -160,14 +144,6 @@ async def test_a_cursor_moves_by_keys_and_clicks_and_opens() -> None:
         assert app.view.render_line(0).cell_length == app.view.view_width
 
 
-async def test_a_disabled_view_can_be_drawn() -> None:
-    app = Lines(Numbers(50))
-    async with app.run_test(size=(40, 10)) as pilot:
-        app.view.disabled = True
-        await pilot.pause()
-        assert "line 49" in app.view.render_line(9).text
-
-
 async def test_growth_lays_nothing_out_and_paints_only_what_is_new() -> None:
     app = Lines(Still(50))
     async with app.run_test(size=(40, 10)) as pilot:
@@ -190,57 +166,6 @@ async def test_growth_lays_nothing_out_and_paints_only_what_is_new() -> None:
         assert (app.view.top, app.view.max_scroll_y, laid_out) == (10, 10, [])
 
 
-async def test_the_scroll_bar_shows_what_there_is_to_scroll_and_moves_nothing() -> None:
-    app = Lines(Still(5))
-    async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
-        laid_out: list[object] = []
-        app.screen.screen_layout_refresh_signal.subscribe(app.view, laid_out.append)  # pyright: ignore[reportUnknownMemberType] - Textual leaves the screen's type open
-        bar = app.view.vertical_scrollbar
-        for count, has_thumb in ((5, False), (30, True), (10, False), (11, True)):
-            app.view.count = count
-            app.view.redraw()
-            await pilot.pause()
-            styles = [segment.style for strip in bar.render_lines(bar.size.region) for segment in strip]
-            assert any(style is not None and style.meta.get("@mouse.down") == "grab" for style in styles) is has_thumb
-            assert (app.view.size.width, app.view.view_width, laid_out) == (40, 39, [])
-
-
-async def test_a_thumb_is_told_where_textual_draws_it() -> None:
-    for position in (0, 7, 33, 90):
-        bar = ScrollBarRender.render_bar(10, 100, 10, position)
-        first = next(
-            number
-            for number, (_, style, _) in enumerate(bar.segments)
-            if style and style.meta.get("@mouse.down") == "grab"
-        )
-        assert thumb_of(10, 100, 10, position)[0] // 8 == first
-    assert thumb_of(10, 9, 10, 0) == (0, 0)
-
-
-async def test_every_line_goes_through_the_filters_of_the_app() -> None:
-    class Shouting(LineFilter):
-        @override
-        def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-            return [Segment(text.upper(), style) for text, style, _ in segments]
-
-    class Loud(Lines):
-        is_loud = False
-
-        @override
-        def get_line_filters(self) -> Sequence[LineFilter]:
-            return [*super().get_line_filters(), *([shouting] if self.is_loud else [])]
-
-    shouting = Shouting()
-    app = Loud(Numbers(3))
-    async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
-        crop = app.view.size.region
-        assert app.view.render_lines(crop)[0].text.startswith("line 0 中文 plain ")
-        app.is_loud = True
-        assert app.view.render_lines(crop)[0].text.startswith("LINE 0 中文 PLAIN ")
-
-
 async def test_what_is_painted_is_what_textual_would_paint() -> None:
     app = Lines(Picked(50))
     async with app.run_test(size=(40, 10)) as pilot:
@@ -256,16 +181,3 @@ async def test_what_is_painted_is_what_textual_would_paint() -> None:
             assert [strip.text for strip in app.view.render_lines(some)] == [
                 strip.crop(3, 23).text for strip in ours[2:6]
             ]
-
-
-async def test_a_framed_line_view_keeps_its_frame() -> None:
-    app = Lines(Numbers(3))
-    async with app.run_test(size=(40, 10)) as pilot:
-        app.view.styles.border = ("ascii", "red")
-        await pilot.pause()
-        strips = app.view.render_lines(app.view.outer_size.region)
-        assert strips[0].text == f"+{'-' * 38}+"
-        assert strips[1].text.startswith("|line 0")
-        app.view.styles.border = None
-        await pilot.pause()
-        assert app.view.render_lines(app.view.size.region)[0].text.startswith("line 0")

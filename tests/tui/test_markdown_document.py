@@ -87,11 +87,6 @@ def test_tables_take_the_room_they_need_and_fold_where_there_is_none() -> None:
     ] or all(cell_len(line) <= 23 for line in lines(wide, 23))
 
 
-def test_a_table_without_room_is_told_cell_by_cell() -> None:
-    source = "| a | b | c |\n|---|---|---|\n| one two | three | four |\n| 1 | 2 | 3 |"
-    assert lines(source, 12) == ["a  one two", "b  three", "c  four", "", "a  1", "b  2", "c  3"]
-
-
 def test_fences_name_their_language_and_keep_their_spaces() -> None:
     document = Document()
     document.put("```python\ndef f():\n    return 'x'\n```\n", final=True)
@@ -105,10 +100,6 @@ def test_links_show_their_address_and_images_are_text() -> None:
         "docs (http://a.example/x) http://b.example [image: cat] (http://c.example/cat.png)"
     ]
     assert lines("see [the page][p]\n\n[p]: http://a.example", 90) == ["see the page (http://a.example)"]
-
-
-def test_html_and_comments_are_shown_as_they_are_written() -> None:
-    assert lines("<!-- hidden --> <b>x</b>\n\n<div>y</div>") == ["<!-- hidden --> <b>x</b>", "", "<div>y</div>"]
 
 
 def test_ascii_marks_where_the_terminal_wants_them() -> None:
@@ -206,18 +197,6 @@ def test_long_blocks_lose_nothing_where_they_are_cut() -> None:
     assert " ".join(lines(LONG_PARAGRAPH)).split() == ["word"] * 5000 + ["After."]
 
 
-def test_an_open_fence_is_not_drawn_again_from_its_first_line() -> None:
-    document = Document()
-    document.fit(40, INKS)
-    document.put("```python\n" + "x = 1\n" * 1000, final=False)
-    document.advance(Budget(60))
-    document.settle(0, 0, 1 << 40, Budget(60))
-    document.take_dirty()
-    document.put("```python\n" + "x = 1\n" * 1001, final=False)
-    document.advance(Budget(60))
-    assert document.take_dirty() > 970
-
-
 def test_a_line_stays_itself_when_the_heights_above_are_corrected() -> None:
     document = Document()
     document.put("\n\n".join(f"paragraph {number} " + "words " * (number % 20) for number in range(200)), final=True)
@@ -227,23 +206,6 @@ def test_a_line_stays_itself_when_the_heights_above_are_corrected() -> None:
     text = document.line(line).strip.text
     again = document.settle(line, 1 << 40, 10, Budget(60))
     assert document.line(again).strip.text == text
-
-
-def test_a_table_that_grew_has_every_cell_whole() -> None:
-    document = Document()
-    document.fit(30, INKS)
-    for end in range(0, len(LONG_TABLE), 50):
-        document.put(LONG_TABLE[:end], final=False)
-        document.advance(Budget(60))
-    document.put(LONG_TABLE, final=True)
-    rows = drawn(document)
-    assert len(rows) == 204
-    assert [row.split() for row in rows[2:202]] == [[str(number), "│", str(number * number)] for number in range(200)]
-
-
-@given(st.text(max_size=300), st.integers(min_value=1, max_value=40))
-def test_anything_can_be_drawn_at_any_width(source: str, width: int) -> None:
-    assert not any(hidden(line) for line in lines(source, width))
 
 
 @given(st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~"), max_size=200), st.integers(min_value=1, max_value=20))
@@ -282,21 +244,6 @@ def test_footnotes_and_mathematics_stay_as_they_are_written() -> None:
         r"\frac{1}{2} \] cost $5 and $10",
     ]
     assert lines("$$\na \\\\\n= b\n$$") == ["$$", "a \\\\", "= b", "$$"]
-
-
-def test_an_address_is_written_once() -> None:
-    assert lines("<https://e.example/ä>", 60) == ["https://e.example/ä"]
-    assert lines("[https://e.example/ä](https://e.example/ä)", 60) == ["https://e.example/ä"]
-
-
-def test_each_level_of_headings_differs() -> None:
-    styles = set[str]()
-    for level in range(1, 7):
-        document = Document()
-        document.put(f"{'#' * level} Title", final=True)
-        document.fit(40, INKS)
-        styles.add(f"{len(drawn(document))} {next(iter(document.line(0).strip)).style}")
-    assert len(styles) == 6
 
 
 class Counted(dict[str, Style]):

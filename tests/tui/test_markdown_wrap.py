@@ -23,14 +23,6 @@ def test_words_go_to_the_next_line_whole() -> None:
     assert lines("the quick brown fox jumps", 10) == ["the quick", "brown fox", "jumps"]
 
 
-def test_an_indentation_stays_and_spaces_at_a_break_go() -> None:
-    assert lines("  deep   in the wood", 8) == ["  deep", "in the", "wood"]
-
-
-def test_a_word_longer_than_a_line_is_cut() -> None:
-    assert lines("see https://example.org/a/b/c now", 12) == ["see", "https://exam", "ple.org/a/b/", "c now"]
-
-
 def test_chinese_breaks_between_characters_but_no_line_begins_with_a_closing_mark() -> None:
     assert lines("今天天气很好，我们去公园。", 12) == ["今天天气很", "好，我们去公", "园。"]
     assert lines("他说「你好」了", 6) == ["他说", "「你", "好」了"]
@@ -86,8 +78,3 @@ def test_heights_find_every_line_whatever_was_added_or_corrected(
     ]
     everything = [(number, line) for number, height in enumerate(plain) for line in range(height)]
     assert [heights.find(line) for line in range(sum(plain))] == everything
-
-
-def test_a_latin_mark_after_chinese_and_small_kana_begin_no_line() -> None:
-    assert lines("你好你好,我们(中文)走", 8) == ["你好你", "好,我们", "(中文)走"]
-    assert lines("ちょっと待って", 6) == ["ちょっ", "と待っ", "て"]

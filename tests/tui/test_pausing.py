@@ -63,19 +63,3 @@ def test_a_pause_in_the_midst_of_a_look_at_the_clock_is_noticed_whether_it_was_r
     with closing(PausableLoop(looks().__next__)) as loop:
         assert [loop.time(), loop.time(), loop.skipped()] == [101, 101, 60]
         assert loop.time() == 104
-
-
-def test_a_pause_is_noticed_whose_signal_another_thread_takes_and_tells_late() -> None:
-    with closing(PausableLoop(iter([100.0, 101.0, 161.0, 161.0625, 161.125]).__next__)) as loop:
-        assert [loop.time(), loop.time(), loop.time()] == [101, 161, 161.0625]
-        loop.go_on()
-        assert loop.skipped() == 60
-
-
-def test_what_passed_long_before_a_signal_is_no_pause_and_none_is_skipped_twice() -> None:
-    with closing(PausableLoop(iter([100.0, 160.0, 160.5, 170.0, 170.0625]).__next__)) as loop:
-        assert [loop.time(), loop.time()] == [160, 160.5]
-        loop.go_on()
-        assert loop.skipped() == 9.5
-        loop.go_on()
-        assert loop.skipped() == 0.0625

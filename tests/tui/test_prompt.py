@@ -142,18 +142,6 @@ async def test_many_lines_are_folded_as_one_mark_and_sent_whole_among_what_was_w
         assert "[pasted: 300 lines, 2.7 kB]" in OTHER, "what looks like a mark in a paste is none"
 
 
-async def test_indented_lines_and_equal_pastes_stay_as_they_are() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
-        await paste(app, pilot, "\n\n    x = 1\n    y = 2\n")
-        await paste(app, pilot, MANY)
-        await paste(app, pilot, MANY)
-        assert app.prompt.text.endswith("[pasted: 300 lines, 2.7 kB][pasted: 300 lines, 2.7 kB, 2]")
-        await pilot.press("enter")
-        await pilot.pause()
-        assert app.sent == [f"    x = 1\n    y = 2\n{MANY}{MANY}"]
-
-
 @pytest.mark.parametrize("key", first_values(["backspace", "delete", "ctrl+w", "ctrl+k"]))
 async def test_a_mark_goes_as_one_and_comes_back_as_one(key: str) -> None:
     app = Writing()
@@ -165,16 +153,6 @@ async def test_a_mark_goes_as_one_and_comes_back_as_one(key: str) -> None:
         assert app.prompt.text in {"ab", "a"}
         await pilot.press("ctrl+z")
         assert app.prompt.whole_text() == f"a{MANY}b"
-
-
-async def test_nothing_is_written_into_a_mark() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
-        await paste(app, pilot, MANY)
-        await pilot.press("left", "left", "x")
-        assert app.prompt.whole_text() == f"{MANY}x"
-        await pilot.press("shift+home", "y")
-        assert app.prompt.text == "y"
 
 
 async def test_a_paste_is_opened_at_its_mark_and_closed_again() -> None:
@@ -191,19 +169,6 @@ async def test_a_paste_is_opened_at_its_mark_and_closed_again() -> None:
         assert app.prompt.text == f"[pasted: 26 lines, 234 B]\n{MANY}"
         await pilot.press("ctrl+z")
         assert app.prompt.text == marks
-
-
-async def test_a_paste_that_holds_what_looks_like_a_mark_is_never_taken_apart() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
-        await paste(app, pilot, MANY)
-        await paste(app, pilot, "[pasted: 300 lines, 2.7 kB]")
-        assert app.prompt.text == "[pasted: 300 lines, 2.7 kB][pasted: 1 line, 27 B]"
-        await pilot.press("ctrl+t")
-        assert app.prompt.text == "[pasted: 300 lines, 2.7 kB][pasted: 1 line, 27 B]"
-        await pilot.press("enter")
-        await pilot.pause()
-        assert app.sent == [f"{MANY}[pasted: 300 lines, 2.7 kB]"]
 
 
 async def test_history_and_drafts_fold_a_paste_again_and_hold_it_whole() -> None:
@@ -237,17 +202,6 @@ async def test_one_key_takes_away_all_that_is_written_and_one_brings_it_back() -
         await pilot.press("ctrl+z")
         assert app.prompt.text == "one\ntwo\nthree!"
         assert app.sent == []
-
-
-async def test_many_lines_are_taken_back_and_come_again_wherever_the_caret_was() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
-        await pilot.press("ctrl+z", "a")
-        await paste(app, pilot, "\n".join(["line"] * 20))
-        await pilot.press("ctrl+z")
-        assert (app.prompt.text, app.prompt.cursor_location) == ("a", (0, 1))
-        await pilot.press("ctrl+y", "ctrl+y")
-        assert (app.prompt.document.line_count, app.prompt.cursor_location) == (20, (19, 4))
 
 
 async def test_a_space_before_a_slash_makes_a_text_of_a_command() -> None:
@@ -285,13 +239,6 @@ async def test_up_and_down_walk_through_the_history_and_the_draft_is_kept() -> N
         assert app.prompt.text == "draft"
 
 
-async def test_up_within_several_lines_only_moves() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
-        await pilot.press("a", "ctrl+j", "b", "up")
-        assert (app.prompt.text, app.prompt.cursor_location[0]) == ("a\nb", 0)
-
-
 async def test_commands_complete_and_carry_what_stands_after_them() -> None:
     app = Writing()
     async with app.run_test(size=(60, 20)) as pilot:
@@ -322,19 +269,6 @@ async def test_escape_closes_the_list_and_a_name_typed_whole_needs_no_second_ent
         assert app.commands == [("model", "")]
 
 
-async def test_a_path_is_no_command_and_a_mistyped_one_stays_to_be_corrected() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
-        app.prompt.text = "/usr/bin is a folder"
-        await pilot.press("enter")
-        app.prompt.text = "/nope"
-        await pilot.press("enter")
-        await pilot.pause()
-        assert app.sent == ["/usr/bin is a folder"]
-        assert app.commands == [("nope", "")]
-        assert app.prompt.text == "/nope"
-
-
 async def test_one_key_sends_a_question_while_the_prompt_is_empty() -> None:
     app = Writing()
     async with app.run_test() as pilot:
@@ -353,19 +287,6 @@ async def test_a_question_mark_in_an_empty_prompt_is_help() -> None:
         assert app.sent == ["a?"]
 
 
-async def test_tab_leaves_and_the_draft_stays_when_it_is_disabled() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
-        await pilot.press("d")
-        app.prompt.disabled = True
-        await pilot.pause()
-        await pilot.press("x")
-        app.prompt.disabled = False
-        app.prompt.focus()
-        await pilot.press("!")
-        assert app.prompt.text == "d!"
-
-
 async def test_the_terminals_cursor_stands_at_the_caret() -> None:
     app = Writing()
     async with app.run_test(size=(40, 12)) as pilot:
@@ -373,13 +294,3 @@ async def test_the_terminals_cursor_stands_at_the_caret() -> None:
         await pilot.pause()
         assert app.cursor_position == app.prompt.cursor_screen_offset
         assert app.cursor_position.x == app.prompt.content_region.x + 3
-
-
-async def test_the_placeholder_is_shown_while_it_is_empty() -> None:
-    app = Writing()
-    async with app.run_test(size=(40, 12)) as pilot:
-        await pilot.pause()
-        assert "Ask anything.  / commands" in app.prompt.render_line(0).text
-        await pilot.press("a")
-        await pilot.pause()
-        assert "Ask anything" not in app.prompt.render_line(0).text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from textual import events
-from textual.selection import SELECT_ALL
 from textual.strip import Strip
 from typing_extensions import override
 
@@ -32,17 +31,6 @@ async def test_a_plain_click_selects_nothing_and_does_what_it_did() -> None:
         await settled(pilot, view)
         assert (selected(view), view.current) == ("", 1)
         assert "arguments" in "".join(view.render_line(y).text for y in range(view.view_height))
-
-
-async def test_a_drag_is_no_click() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
-        view = app.view
-        await settled(pilot, view)
-        x, y = row_of(view, "math.add")
-        await drag(pilot, view, (x, y), (x + 3, y))
-        assert view.current is None
-        assert selected(view) == 'math.add {"a":1}\n30', "a call is selected whole"
 
 
 async def test_two_presses_take_a_word_and_three_a_paragraph() -> None:
@@ -127,18 +115,6 @@ async def test_a_drag_paints_the_lines_that_it_passes_and_no_others() -> None:
         await pilot.hover(view, offset=(20, 5))
         assert view.painted <= 8
         await pilot.mouse_up(view, offset=(20, 5))
-
-
-async def test_what_textual_has_selected_elsewhere_is_not_what_is_copied() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
-        view = app.view
-        await settled(pilot, view)
-        app.screen.selections = {view: SELECT_ALL}
-        x, y = row_of(view, "bold")
-        await drag(pilot, view, (x, y), (x + 3, y))
-        assert not app.screen.selections
-        assert selected(view) == "bold"
 
 
 async def test_nothing_moves_under_the_pointer_while_it_selects() -> None:

@@ -21,10 +21,9 @@ from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.parser import load
-from tui_host.tui.widgets.transcript.item_column import Column
-from tui_host.tui.widgets.transcript.item_lines import Empty, Look
+from tui_host.tui.widgets.transcript.item_lines import Empty
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
-from tui_host.tui.widgets.transcript.transcript_words import call_rows, summary_rows
+from tui_host.tui.widgets.transcript.transcript_words import call_rows
 
 MULTIPLY = CallItem(
     turn=1,
@@ -125,14 +124,6 @@ async def test_a_call_says_its_state_in_a_mark_and_a_word(state: str, words: str
         assert " ".join(shown(app.view).split()) == words
 
 
-def test_a_narrow_line_cuts_the_arguments_before_the_state() -> None:
-    waiting = replace(MULTIPLY, state="waiting", sent="", words="", result="")
-    for width in (40, 60, 80):
-        first = "".join(segment.text for segment in call_rows(waiting, width, Inks())[0])
-        assert first.endswith("waiting for you")
-        assert cell_len(first) <= width
-
-
 @pytest.mark.parametrize(
     ("tool", "state", "shown"),
     [
@@ -158,30 +149,6 @@ def test_a_call_tells_the_words_below_it_whole_where_it_is_open() -> None:
         assert all(cell_len(row) <= width for row in rows)
         assert " ".join(" ".join(rows).split()) == f"{words} · 12 ms"
         assert len(call_rows(call, width, Inks())) == 2
-
-
-async def test_an_opened_call_wraps_what_is_said_of_it() -> None:
-    words = "doubtful which of math #3 (2 of them) carried it: not joined"
-    app = Chat(Conversation([replace(MULTIPLY, words=words)]))
-    async with app.run_test(size=(40, 20)) as pilot:
-        await pilot.pause()
-        assert words not in " ".join(shown(app.view).split())
-        app.view.toggle(0)
-        await until(pilot, lambda: words in " ".join(shown(app.view).split()))
-
-
-def test_figures_that_have_no_room_are_left_out_from_the_end() -> None:
-    figures = SummaryItem(
-        turn=1, steps=2, calls=1, seconds=65, tokens_in=12_835, tokens_out=142, tokens_cached=1_664, tokens_thinking=100
-    )
-    whole = " 12,835 in · 142 out · 1 call · 1 min 5 s · 1,664 cached · 100 thinking"
-    for width in (20, 46, 60, 80):
-        (row,) = summary_rows(figures, width, Inks())
-        text = "".join(segment.text for segment in row)
-        assert cell_len(text) <= width
-        assert whole.startswith(text)
-        assert whole[len(text) :][:3] in {"", " · "}, "no figure is cut"
-    assert "1 min 5 s" in "".join(segment.text for segment in summary_rows(figures, 46, Inks())[0])
 
 
 async def test_enter_opens_a_call_to_its_arguments_and_result_and_closes_it() -> None:
@@ -243,13 +210,6 @@ async def test_an_error_is_a_card_with_the_providers_words_and_the_key() -> None
             "",
             " · stopped",
         ]
-
-
-async def test_an_answer_that_was_cut_says_so() -> None:
-    app = Chat(Conversation([AnswerItem(turn=1, step=1, text="half a", state="cut")]))
-    async with app.run_test(size=(30, 12)) as pilot:
-        await pilot.pause()
-        assert shown(app.view).splitlines() == [" half a", " ✗ cut off here"]
 
 
 async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:
@@ -454,24 +414,3 @@ async def test_a_change_of_theme_changes_the_colours() -> None:
             [segment.text for segment in row] for row in after
         ]
         assert before != after
-
-
-def test_a_long_answer_is_measured_to_its_end_however_little_time_a_turn_of_the_loop_has() -> None:
-    rows = "".join(
-        f"| row {number} | {number * 7} | some words that need more than a line |\n" for number in range(150)
-    )
-    column = Column(
-        Conversation([AnswerItem(turn=1, step=1, text=f"| a | b | c |\n|---|---|---|\n{rows}", state="done")])
-    )
-    column.fit(Look(40, Inks()))
-    moments = itertools.count()
-    turns = 1
-    while not column.upward(0, 90, Budget(8, clock=lambda: next(moments))):
-        turns += 1
-        assert turns < 200, "it comes to an end"
-    assert turns > 1
-    total = column.heights.total
-    for line in range(total - 45, total):
-        column.line(line)
-    column.upward(0, 90, Budget(60))
-    assert column.heights.total == total, "what is painted was measured"
