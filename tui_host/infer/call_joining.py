@@ -20,9 +20,9 @@ from tui_host.infer.tapped_frames import Frames
 from tui_host.infer.tool_aliases import meant, names_server
 
 TOLD_OTHERWISE = "told otherwise"
-"""Said of a call of which the model is told something else than what the server answered."""
+"""The remark on a call whose result differs from the server's answer."""
 _Unheeded: TypeAlias = dict[tuple[str, str, str | None], int]
-"""When calls were asked for first in answers from which nothing goes on, by the host's name and what is meant."""
+"""The times of first calls in answers that nothing continues, by host, tool and arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,12 @@ class Joined:
 
     Attributes:
         asked: The call.
-        server: The server called, as its tap has it; empty if that is not known.
+        server: The server's name in the tap; empty if unknown.
         tool: The tool's own name, else the name as the model wrote it.
-        sent: The frames that carried it.
-        told: Where the model is told its result.
-        rivals: The frames that may have carried it, where nothing tells which one did, or whose they are.
-        is_told_otherwise: The model is told something else than what came.
+        sent: The frames that carried the call.
+        told: The places of the result in requests.
+        rivals: The frames that may have carried the call, if doubtful.
+        is_told_otherwise: Whether the result differs from the server's answer.
     """
 
     asked: Asked
@@ -63,7 +63,7 @@ class Joining:
     Args:
         talks: The conversations.
         frames: The servers' side.
-        naming: What the names in answers stand for.
+        naming: Resolves tool names.
         cuts: How exact the times are.
     """
 
@@ -135,7 +135,7 @@ class Joining:
             is_told_apart = asks_no_model(client) or (is_host(host) and is_host(client))
             if is_told_apart or (host, peers[line]) in at_servers:
                 return host == client
-            return len(asking) == 1 or not {host, client} & own  # whatever is not named may be of the only one
+            return len(asking) == 1 or not {host, client} & own  # a connection without a name may be of the only host
 
         return {host: frozenset(line for line in clients if may_be(host, line)) for host in asking}
 

@@ -12,8 +12,8 @@ from tui_host.infer.call_values import FrameKey, Sent
 from tui_host.infer.clock_offsets import DOUBTFUL_NS
 from tui_host.infer.tapped_frames import Frames
 
-_LOOKED_BACK = 50
-"""Exchanges among which the one that a frame belongs to is looked for, to put it under its heading."""
+_SEARCHED = 50
+"""How many exchanges to search for the one that made a call."""
 
 
 class Steps:
@@ -22,7 +22,7 @@ class Steps:
     Args:
         talks: The conversations.
         frames: The servers' side.
-        naming: What the names in answers stand for.
+        naming: Resolves tool names.
     """
 
     def __init__(self, talks: Talks, frames: Frames, naming: Naming) -> None:
@@ -41,7 +41,7 @@ class Steps:
     def _find(self, sent: Sent) -> Said | None:
         client = self._client_of(sent)
         recent = self._recent(client)
-        if sent.mono_ns is None:  # all that was said may stand before it in the file: calls are taken in their order
+        if sent.mono_ns is None:  # in a file all exchanges may stand before the frame, so calls are taken in order
             recent = reversed(list(recent))
         for exchange in recent:
             call = self._call_of(exchange, sent)
@@ -51,7 +51,7 @@ class Steps:
                 return None
             self._carried[call] = sent.key
             return exchange
-        # What was asked may not be recorded to its end yet, or the host may have changed it: while it is at that.
+        # The call may not be recorded to its end yet, or the host may have changed the arguments.
         last = next(self._recent(client), None)
         if (
             last is not None
@@ -97,7 +97,7 @@ class Steps:
 
     def _recent(self, client: str) -> Iterator[Said]:
         """Yield recent exchanges, the newest first, without those of hosts other than the client's."""
-        for exchange in islice(reversed(self._talks.said.values()), _LOOKED_BACK):
+        for exchange in islice(reversed(self._talks.said.values()), _SEARCHED):
             host = exchange.asking.host
             if host == client or not (is_host(host) and is_host(client)):
                 yield exchange

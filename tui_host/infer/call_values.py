@@ -13,15 +13,15 @@ from tui_host.errors import JSON
 from tui_host.infer.clock_offsets import SURE_NS
 
 READING = "resources/read"
-"""A request that a model may ask for beside calls of tools; it stands in for a tool's name."""
+"""The method that stands in for a tool's name where a model reads a resource."""
 _DIGITS = 400
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 FrameKey: TypeAlias = tuple[str, int, int]
-"""Names a call's frame: its capture, its record, and its place there among the messages of a batch."""
+"""A frame's key: capture, record, and place among the messages of a batch."""
 Line: TypeAlias = tuple[str, str]
-"""Names a connection: its capture, and what it is called there."""
+"""A connection's key: the capture, and the connection's name there."""
 BEGINNING = 2000
-"""Characters of a very long text by which it is known."""
+"""Characters by which a very long text is recognised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +29,15 @@ class Asked:
     """A call that a model made.
 
     Attributes:
-        key: Names it in its story.
-        capture: Where it was asked.
-        exchange: In which exchange.
-        number: Its place among the calls of its answer, from 0.
-        wire_id: The id that the vendor's API gave it, empty if none.
+        key: The call's key in the story.
+        capture: The capture of the exchange.
+        exchange: The exchange's id.
+        number: The call's place among the calls of the answer, from 0.
+        wire_id: The id from the vendor's API, empty if none.
         name: The name as the model wrote it.
         arguments: The arguments as the model wrote them.
-        at_ns: When the last byte of it had come.
-        spans: Where it stands in the response's decoded body.
+        at_ns: When the last byte of the call arrived.
+        spans: Where the call stands in the decoded response.
     """
 
     key: str
@@ -66,12 +66,12 @@ class Answer:
 
     Attributes:
         seq: The frame's record.
-        at_ns: When it came.
-        mono_ns: The same on its own clock, None where that is not known.
-        texts: The ways in which a host may tell it to a model word for word; none where it holds more than text.
-        beside: The texts that stand beside what is no text.
-        is_error: It is an error, or a result that has `isError`.
-        is_whole: The texts are that; else they are beginnings, as what came was very long.
+        at_ns: When the answer arrived.
+        mono_ns: The same on the tap's monotonic clock, None if unknown.
+        texts: The forms in which a host may repeat the answer verbatim; none where the answer holds more than text.
+        beside: The texts beside content that is not text.
+        is_error: Whether the answer is an error, or a result with `isError`.
+        is_whole: Whether the texts are complete; of a very long answer only the beginning is kept.
     """
 
     seq: int
@@ -95,22 +95,22 @@ class Sent:
     Attributes:
         capture: The tap's capture.
         seq: The frame's record.
-        connection: The connection in it.
-        server: The server's name, as the tap has it.
+        connection: The connection's name in the capture.
+        server: The server's name in the tap.
         tool: The tool's own name; `READING` for a resource.
-        arguments: The arguments in the one form that equal arguments have.
-        at_ns: When it was sent.
-        mono_ns: The same on its own clock, None where that is not known.
-        answer: What came back, None if nothing has.
-        rpc_id: Its JSON-RPC id.
-        ids: What stands in its `_meta`: some hosts put the model's id of the call there.
-        defaults: The tool's arguments that have a default, which hosts may add or leave out.
-        dropped: When the host cancelled it, and in which record; None if it has not.
-        since_ns: When its connection began.
-        is_from_start: That is known from its first frame on.
-        within_ns: How exact its times are, on the clock of the model's side.
-        number: Its place among the messages of a batch, from 0.
-        cut_ns: How much later at most things happened to it than is told, as its clock leaves out what is smaller.
+        arguments: The arguments in canonical form.
+        at_ns: When the frame was sent.
+        mono_ns: The same on the tap's monotonic clock, None if unknown.
+        answer: The server's answer, None if there is none yet.
+        rpc_id: The JSON-RPC id.
+        ids: The texts in the frame's `_meta`, where some hosts put the model's call id.
+        defaults: Arguments with defaults, which hosts may add or leave out.
+        dropped: Time and record of the host's cancellation; None if not cancelled.
+        since_ns: When the connection began.
+        is_from_start: Whether the connection was captured from its first frame on.
+        within_ns: The uncertainty of the times on the model's clock.
+        number: The place among the messages of a batch, from 0.
+        cut_ns: How much later than recorded the events may be, as the clock leaves out fractions.
     """
 
     capture: str
@@ -203,12 +203,12 @@ class Told:
     Attributes:
         capture: The request's capture.
         exchange: The request's exchange.
-        start: Its first byte in the body.
-        end: One past its last.
-        text: What the model is told.
+        start: The first byte in the body.
+        end: One past the last byte.
+        text: The result's text.
         at_ns: When the request was sent.
         by_id: An id, the vendor's or the host's own, leads to the call; else name, order and text do.
-        by_name: It names the call's tool just as the call does.
+        by_name: Whether the result names the call's tool.
     """
 
     capture: str
@@ -239,8 +239,8 @@ def canonical_text(arguments: str) -> str | None:
 def lean(arguments: str, defaults: Mapping[str, str]) -> str:
     """Reduce arguments to a form in which equivalent arguments are equal.
 
-    Hosts leave out what is null or what is the default, add defaults, read numbers out of texts where the schema wants them, and
-    write large numbers as doubles.
+    Hosts leave out nulls and defaults, add defaults, convert texts to numbers where the schema asks for numbers, and write
+    large numbers as doubles.
 
     Args:
         arguments: In canonical form.

@@ -18,11 +18,11 @@ from tui_host.infer.unplaced_results import doubt_in_words
 from tui_host.llm.exchange_summary import end_words
 
 NOTE = ("note",)
-"""Names the item that tells of an exchange how it ended, where that is no answer."""
+"""The key of the item that states why an exchange has no answer."""
 _BY_HOST = "approved by its host, not here"
 _INFERRED = f"{_BY_HOST} · inferred"
 _NAMED = 4
-"""Frames that are named where nothing tells which of them it was."""
+"""How many possible frames are named."""
 
 
 def items(
@@ -60,7 +60,7 @@ def items(
         joined = left.pop(number, None)
         if joined is not None:
             yield ("call", joined.asked.key), _call(exchange, joined, unplaced)
-        elif not asking.is_over:  # what stands behind a call waits until that is complete: items stay where they are
+        elif not asking.is_over:  # text behind an incomplete call waits, so that items stay where they are
             break
     for joined in left.values():
         yield ("call", joined.asked.key), _call(exchange, joined, unplaced)
@@ -80,7 +80,7 @@ def _trouble(asking: Asking, unasked: int) -> str:
     return f"{what}: {asking.trouble}" if asking.trouble else what
 
 
-def _words(joined: Joined) -> str:
+def _approval_words(joined: Joined) -> str:
     """Return how a call was approved, or why no frame is joined to the call."""
     if joined.is_told_otherwise:
         return f"{_INFERRED} · {TOLD_OTHERWISE}"
@@ -123,7 +123,7 @@ def _call(exchange: Said, joined: Joined, unplaced: Sequence[Piece]) -> CallItem
         asked=joined.asked.arguments,
         sent=joined.asked.arguments if last is not None else "",
         state=state,
-        words=_words(joined) or doubt_in_words(joined, unplaced),
+        words=_approval_words(joined) or doubt_in_words(joined, unplaced),
         result=result,
         milliseconds=(took or 0) / 1e6,
     )

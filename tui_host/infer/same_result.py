@@ -12,57 +12,57 @@ from tui_host.errors import JSON
 from tui_host.infer.call_values import Says, canonical
 
 SAME, WHOLE, BEGINNING, END, HINT, OTHER = 5, 4, 3, 2, 1, 0
-"""How what came back is told: word for word; within other words; its beginning, or its end alone; as what has no words; or something else
-is told."""
+"""Grades of a result: the answer verbatim; within other words; its beginning; its end; words for content without text; something
+else."""
 
 SHORT = 24
-"""Characters from which on a text that stands anywhere within another says that it is the same."""
+"""The length from which a text within another text proves that both are the same."""
 _ENDS = 200
 _CUT = 0.9
 _DEPTH = 6
 _LONG = 1000
-"""Characters from which on hosts tell results in other, fewer words."""
+"""The length from which hosts shorten results in words of their own."""
 _READ = 1 << 20
-"""Characters of what is told up to which it is read as JSON."""
+"""The longest result that is parsed as JSON."""
 _REFUSED = re.compile(
     r"\b(?:den(?:y|ied)|reject(?:ed|s)?|refus(?:ed|es)|declin(?:ed|es)|disallow(?:ed|s)|not (?:allowed|permitted|approved|run|executed)|"
     r"cancel(?:l?ed)?|abort(?:ed)?|interrupted|skipped|blocked|doesn't want)\b|拒绝|取消|不允许",
     re.IGNORECASE,
 )  # fmt: skip
-"""Words of hosts for a call that was never sent."""
+"""Hosts' words for a call that was not sent."""
 DENIED = (
     r"(?i:\b(?:den(?:y|ied)|reject(?:ed|s)?|refus(?:ed|es)|declin(?:ed|es)|disallow(?:ed|s)|"
     r"not (?:allow(?:ed)?|permit(?:ted)?|approved?)|doesn['’]t want|user cancell?ed mcp)\b|拒绝|不允许)"
 )
-"""Those of them that only a person's no has."""
+"""Words that only a person's denial has."""
 DENIAL = (
-    r"(?i:The user denied this operation\b"  # Cline and those made of it
+    r"(?i:The user denied this operation\b"  # Cline and its forks
     r"|The user doesn['’]t want to (?:proceed with this tool use|take this action)\b"  # Claude Code
     r"|(?:\[Operation Cancelled\] Reason: )?User did not allow\b"  # Gemini CLI
     r"|User (?:rejected|cancell?ed) MCP tool call\b"  # Codex
-    r"|User (?:rejected|declined|denied) (?:the|this) tool\b)"  # Cursor, and others
+    r"|User (?:rejected|declined|denied) (?:the|this) tool\b)"  # Cursor and others
 )
-"""What a host's word of such a no begins with, whatever a person has to say to it."""
+"""How hosts' messages about a person's denial begin."""
 _DENIED = re.compile(DENIED)
 _DENIAL = re.compile(rf"\s*{DENIAL}")
 _GAVE_UP = re.compile(
     r"\btime[d-]?[ -]?out|timeout\b|\bgave up\b|\bno (?:answer|response)\b|\btook too long\b|超时", re.IGNORECASE
 )
-"""Words of hosts for a call whose answer they no longer waited for."""
+"""Hosts' words for a call whose answer they stopped waiting for."""
 _FAILED = re.compile(
     r"error|fail|exception|unavailable|unreachable|not (?:connected|available|reachable|found|running|responding)|disconnect|"
     r"connection|closed|\blost\b|crash|\bdied\b|exit|broken|reset|\bdown\b|abort|cancel|interrupt|错误|失败|异常|断开",
     re.IGNORECASE,
 )
-"""Words of hosts for a call to which no answer came."""
+"""Hosts' words for a call without an answer."""
 _NO_TEXT = re.compile(r"\b(?:image|audio|video|binary|blob|resource|file)s?\b|base64", re.IGNORECASE)
-"""Words of hosts for what is no text."""
+"""Hosts' words for content that is not text."""
 _NOTHING = re.compile(
     r"\b(?:no|empty|without)(?: \w+)? (?:response|output|content|results?|text|data)\b|\bempty\b", re.IGNORECASE
 )
-"""Words of hosts for a result that says nothing."""
+"""Hosts' words for an empty result."""
 _NO_BLOCKS = "[]"
-"""So a result without blocks may be told, and so may one whose text says that there are none: it tells no more than words for either."""
+"""The result of an answer without blocks, or of an answer whose text is `[]`."""
 _MOST_REFUSED = 600
 
 
@@ -132,7 +132,9 @@ def _grade(reported: str, answer: Says) -> int | None:
         return SAME
     if answer.is_whole and _NO_BLOCKS in wanted and (reported == _NO_BLOCKS or _NO_BLOCKS in inner):
         return WHOLE if wanted[0] else HINT
-    if not wanted[0] and len(reported) <= _MOST_REFUSED:  # it says nothing, and hosts have words of their own for that
+    if (
+        not wanted[0] and len(reported) <= _MOST_REFUSED
+    ):  # the answer is empty, and hosts have words of their own for an empty answer
         return HINT if _NOTHING.search(reported) else OTHER if refuses(reported) or gives_up(reported) else None
     refused = refuses(reported)
     needed = min((_needed(text) for text in wanted if text), default=0)
@@ -184,7 +186,7 @@ def _within(text: str, reported: str, *, refused: bool) -> int:
         return WHOLE
     if any(start in reported for start in _written(text[:_ENDS])):
         return BEGINNING
-    if len(reported) > _CUT * len(text):  # as long as it was: not its end alone
+    if len(reported) > _CUT * len(text):  # too long to be the end alone
         return OTHER
     return END if any(end in reported for end in _written(text[-_ENDS:])) else OTHER
 
@@ -200,4 +202,4 @@ def written(text: str) -> tuple[str, str, str]:
 
 
 _written = lru_cache(maxsize=1 << 12)(written)
-"""The same of texts that are short, as ends of others are."""
+"""The cached form for short texts."""

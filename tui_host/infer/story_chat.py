@@ -17,11 +17,11 @@ from tui_host.infer.story import Story
 from tui_host.infer.unplaced_results import Unplaced
 
 _NAMED = 4
-"""Calls that are named where nothing tells which of them it was."""
+"""The most possible calls that are named."""
 _HOST = 60
 _NO_NAME = "a host without a name"
 _QUESTION = 60
-"""Characters of a question by which it is known again."""
+"""Characters by which a question is recognised."""
 
 
 class Chat(Protocol):
@@ -44,12 +44,12 @@ class Telling:
     """Keeps a chat up to date with a story.
 
     Args:
-        story: What is told.
+        story: The story to show.
         chat: Where.
-        is_followed: It is told while it goes on, so that another host may come: where a note would name the first then, room is kept.
+        is_followed: Whether the story may still grow, so that room is kept for a note that names the first host.
 
     Attributes:
-        names_hosts: Several hosts are known to ask: the chat says whose what follows is, wherever that changes.
+        names_hosts: Whether the story has several hosts, so that notes name the host at each change.
     """
 
     def __init__(self, story: Story, chat: Chat, *, is_followed: bool = False) -> None:
@@ -61,12 +61,10 @@ class Telling:
         self._questions: dict[int | Key, str] = {}
         self._opened: dict[Key, bool] = {}
         self._last: Said | None = None
-        self._asked: list[
-            Said
-        ] = []  # the same without what hosts ask beside: the last of each conversation that it went over to
+        self._asked: list[Said] = []  # exchanges without side requests: the last of each conversation shown
         self._failed: tuple[int, Item, int] | None = None
         self._revision: int = -1
-        self._named: dict[int, tuple[Said, str]] = {}  # the notes that name a host, or will, and how they go on
+        self._named: dict[int, tuple[Said, str]] = {}  # notes that name a host, or will, with the words behind the name
         self.names_hosts = False
 
     def tell(self) -> None:
@@ -76,7 +74,7 @@ class Telling:
         self._revision = self._story.revision
         self.names_hosts |= len(self._story.hosts) > 1
         for number, (exchange, behind) in self._named.items() if self.names_hosts else ():
-            if (note := self._note(exchange, behind)) != self._chat[number]:  # more is known of who it is
+            if (note := self._note(exchange, behind)) != self._chat[number]:  # the host's name is known better now
                 self._chat.put(number, note)
         joined: dict[tuple[str, str], list[Joined]] = {}
         for call in self._story.joined():
@@ -109,10 +107,12 @@ class Telling:
         if number is None and is_note and (number := self._repeated(item)) is not None:
             self._numbers[key] = number
         elif number is None:
-            self._go_over_to(exchange, is_asking=is_asking)
+            self._note_transition(exchange, is_asking=is_asking)
             self._numbers[key] = number = self._chat.add(item)
             self._failed = (number, item, 1) if is_note else None
-        elif not is_note and self._chat[number] != item:  # how it ended stays so, and may be told of several
+        elif (
+            not is_note and self._chat[number] != item
+        ):  # an exchange's end never changes, and a note may stand for several exchanges
             self._chat.put(number, item)
 
     def _repeated(self, item: Item) -> int | None:
@@ -127,10 +127,10 @@ class Telling:
         self._chat.put(number, replace(item, what=f"{item.what} ({times + 1:,} times)"))
         return number
 
-    def _go_over_to(self, exchange: Said, *, is_asking: bool) -> None:
+    def _note_transition(self, exchange: Said, *, is_asking: bool) -> None:
         """Add a note where the chat changes to another host or conversation, because a story may have many at once."""
         last, whose = self._last, self._story.host_of
-        words = self._gone_over_to(exchange, is_asking=is_asking)
+        words = self._transition(exchange, is_asking=is_asking)
         unnamed = NoteItem(turn=exchange.turn, kind="note", what=f"{words}:" if words else "")
         if (self.names_hosts or self._is_followed) and (last is None or whose(last) != whose(exchange)):
             behind = f", {words}:" if words else " asks:" if is_asking else ":"
@@ -145,7 +145,7 @@ class Telling:
             turn=exchange.turn, kind="note", what=f"{line(self._story.host_of(exchange), _HOST) or _NO_NAME}{behind}"
         )
 
-    def _gone_over_to(self, exchange: Said, *, is_asking: bool) -> str:
+    def _transition(self, exchange: Said, *, is_asking: bool) -> str:
         """Return words for the conversation that follows; empty where the same one continues or a new one begins."""
         last, self._last = self._last, exchange
         last_asked, side = self._last_asked(), self._side(exchange)

@@ -26,7 +26,7 @@ from tui_host.infer.call_values import (
 )
 
 MOST = 4 << 20
-"""Bytes of a frame that is read whole."""
+"""The largest frame that is parsed."""
 _Identity: TypeAlias = tuple[str, str, str]
 """Capture, connection or HTTP exchange, and id of a request, or of a task."""
 
@@ -64,12 +64,12 @@ class Frames:
     Attributes:
         sent: The calls, in order.
         tools: Server and own name of each tool that was listed or called.
-        listed: The tools that each server lists, by name, with what it says of each; another object whenever that changes.
+        listed: Each server's tool descriptions by name; a new object at each change.
         peers: The server of each connection.
         captures: Where each server is spoken to.
         since: When each connection began.
-        clients: What the client of each connection calls itself: hosts may share a tap.
-        revision: Grows with what matters to joining.
+        clients: The client name on each connection: hosts may share a tap.
+        revision: Grows with each change that matters for joining.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Frames:
             self.peers[_line(record)] = draft.peer
             self.captures.setdefault(draft.peer, set()).add(record.capture)
         if len(draft.data) > MOST:
-            return self._large(record, at_ns)
+            return self._feed_large(record, at_ns)
         call: FrameKey | None = None
         for number, content in enumerate(_messages(draft.data)):
             message = _Message(record=record, at_ns=at_ns, number=number, content=content)
@@ -135,9 +135,8 @@ class Frames:
                     self._calls.update(dict.fromkeys(message.keys, call))
             case "notifications/cancelled":
                 call = self._calls.get((*line, canonical(params.get("requestId"))))
-                if (
-                    call is not None and self.sent[call].answer is None
-                ):  # else it has come: some cancel all that they asked for as they end
+                # some hosts cancel all requests at the end, answered ones too
+                if call is not None and self.sent[call].answer is None:
                     self.sent[call] = replace(self.sent[call], dropped=(message.at_ns, message.record.seq))
                     self.revision += 1
             case _:
@@ -165,7 +164,7 @@ class Frames:
         self.sent[sent.key] = sent
         own, *shared_keys = message.keys
         self._calls[own] = sent.key
-        for key in shared_keys:  # hosts may share a connection that has no session, and count from 1 each
+        for key in shared_keys:  # hosts may share a connection without a session, and each count from 1
             before = self._calls.get(key)
             is_waited_for = before is not None and self.sent[before].over is None
             self._calls[key] = None if is_waited_for else sent.key
@@ -183,14 +182,14 @@ class Frames:
         if call is None:
             return
         task = mapping(mapping(result).get("task")).get("taskId")
-        if isinstance(task, str):  # it is answered when the task is
+        if isinstance(task, str):  # the answer follows with the task's result
             self._tasks[(*line, task)] = call
             return
         held = mapping(result).get("result") if "taskId" in mapping(result) else result
         if held is None and result is not None:
             return
         error = mapping(message.content.get("error"))
-        texts = result_texts(held) if held is not None else _said(error.get("message"))
+        texts = result_texts(held) if held is not None else _error_texts(error.get("message"))
         is_error = held is None or bool(mapping(held).get("isError"))
         beside = () if texts else tuple(block_texts(held))
         answer = Answer(
@@ -220,7 +219,7 @@ class Frames:
             self.sent[call] = replace(self.sent[call], answer=answer)
             self.revision += 1
 
-    def _large(self, record: Record, at_ns: int) -> FrameKey | None:
+    def _feed_large(self, record: Record, at_ns: int) -> FrameKey | None:
         """Take in a frame too large to parse: an answer is known by id and by the beginning of its text."""
         head = frame_head(record.draft.data)
         call = self._called(_keys(record, head.id))
@@ -248,7 +247,7 @@ def _keys(record: Record, identity: str) -> Sequence[_Identity]:
     return [*own, (*_line(record), identity)]
 
 
-def _said(message: JSON) -> tuple[str, ...]:
+def _error_texts(message: JSON) -> tuple[str, ...]:
     return (message,) if isinstance(message, str) and message else ()
 
 

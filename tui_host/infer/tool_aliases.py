@@ -13,37 +13,37 @@ from tui_host.errors import JSON
 from tui_host.infer.call_values import READING, Asked, canonical, canonical_text
 
 HUB = "invoke"
-"""So ends the name of a hub's tool whose arguments hold the call that is meant."""
+"""The end of the name of a hub's tool, whose arguments hold the actual call."""
 _SHORTENED = 40
-"""Characters from which on a name may have been shortened."""
+"""The length from which a name may have been shortened."""
 _ALIKE = 12
-"""Characters that the ends of a shortened name must have of the whole one."""
+"""Characters that the ends of a shortened name must share with the full name."""
 _SERVER = 7
-"""Characters of a server's name that say which it is."""
+"""Characters that identify a server."""
 _NO_WORD = re.compile(r"[\W_]+")
 _NO_ASCII = re.compile(r"[^\x00-\x7f]|[^\w-]", re.ASCII)
-"""Hosts put `_` for each of these: most APIs take no other letters in a name."""
+"""Characters that hosts replace by `_`, as most APIs allow no others in a name."""
 _BEHIND = re.compile(r"_(?:mcp_.*|(?=[a-z]*\d)[0-9a-z]{6,8})\Z")
-"""What hosts put behind a tool's name: the server's, or a part of its id."""
+"""What hosts append to a tool's name: the server's name, or a part of its id."""
 _BY_KEY = re.compile(r"[0-9A-Za-z_-]{4,}0mcp0(.+)", re.DOTALL)
 _KEY = re.compile(r"(?=[a-z]*\d)[0-9a-f]{6,}\Z")
-"""What says no server's name, but a key that the host has for it."""
+"""A key that a host uses in place of a server's name."""
 _NOTHING = ("mcp", "server")
-"""Words that say of no server which it is, where they stand together."""
+"""Words that identify no server where they stand together."""
 _PLUGIN = "plugin_"
-"""Behind this stand a plugin's name and a server's."""
+"""The word before a plugin's name and a server's."""
 _BEFORE = (["claude", "ai"], ["plugin"])
-"""What hosts put before a server's name."""
+"""Words that hosts put before a server's name."""
 _CUT_BEFORE_KEY = (_SERVER,)
 _CUT_BEHIND_MCP = (12, 13, 14)
-"""Characters of a server's name that hosts leave, however short the whole name is: those that put a key behind the tool's, or `mcp_` before."""
+"""Lengths to which hosts cut a server's name even in short names: with a key behind the tool's name, or `mcp_` before."""
 _PARTS = re.compile(r"__|--|[./:]")
 _JOINING = ("", *"_-./:")
-"""What may stand before a tool's name, if anything does."""
+"""What may stand before a tool's name."""
 _DIGESTS = (40, 32, 16, 12, 10, 8, 7, 6)
-"""Characters of a digest that hosts put behind a shortened name."""
+"""Lengths of digests that hosts append to a shortened name."""
 _READING = re.compile(r"access_mcp_resource|read_?(?:mcp_?)?resource(?:_?tool)?\Z", re.IGNORECASE)
-"""So hosts name what reads a resource of a server."""
+"""Names of tools that read a server's resource."""
 _WHERE = ("server_name", "server", "serverName", "extension_name")
 
 
@@ -71,22 +71,22 @@ def meant(asked: Asked) -> tuple[str, str | None]:
 def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
     """Return the tools that a name may stand for.
 
-    `mcp__server__tool`, `server__tool`, `server-tool`, `server.tool` and plain `tool` end with the tool's own name, others begin
-    with it: the longest one that fits counts, and of several servers those that are named beside it. A shortened name has an end
-    of the whole one alone, or a digest of it.
+    `mcp__server__tool`, `server__tool`, `server-tool`, `server.tool` and plain `tool` end with the tool's own name, other names
+    begin with the tool's. The longest tool name counts, and of several servers the server named in the rest. A shortened name
+    ends like the full name or with a digest of the full name.
 
     Args:
-        name: As the model has it.
-        tools: Server and own name of all that are known.
+        name: The name that the model uses.
+        tools: Server and own name of all known tools.
     """
     all_tools = list(tools)
-    if same := [tool for tool in all_tools if not tool[1].isascii() and name in _wholes(*tool)]:
-        return frozenset(same)  # of what has no letters left each `_` counts
-    fitting = [(tool, beside) for tool in all_tools for beside in _beside(name, tool[1])]
+    if same := [tool for tool in all_tools if not tool[1].isascii() and name in _full_names(*tool)]:
+        return frozenset(same)  # without letters each `_` counts
+    fitting = [(tool, beside) for tool in all_tools for beside in _rests(name, tool[1])]
     if fitting:
         longest = max(len(_squeezed(tool)) for (_, tool), _ in fitting)
         fitting = [fit for fit in fitting if len(_squeezed(fit[0][1])) == longest]
-        named = {tool: _named(tool[0], beside) for tool, beside in fitting}
+        named = {tool: _server_characters(tool[0], beside) for tool, beside in fitting}
         most = max(named.values())
         return frozenset(tool for tool, length in named.items() if length == most)
     squeezed = _squeezed(name)
@@ -107,17 +107,17 @@ def names_server(name: str, server: str, tool: str) -> bool:
     whole = _squeezed(name)
     if whole == _squeezed(server + tool) != _squeezed(tool):
         return True
-    return any(_is_of(server, beside, name, tool) for beside in _beside(name, tool) if _plain(beside))
+    return any(_is_server_name(server, beside, name, tool) for beside in _rests(name, tool) if _identifying(beside))
 
 
 def names_another(name: str, server: str, tool: str) -> bool:
     """Return whether a name states another server for a tool of the same name."""
-    return any(_plain(beside) for beside in _beside(name, tool)) and not names_server(name, server, tool)
+    return any(_identifying(beside) for beside in _rests(name, tool)) and not names_server(name, server, tool)
 
 
 def prefixed(name: str, tool: str) -> str:
     """Return the part of a name in the place of the server's name; empty if there is none."""
-    return next((beside for beside in _beside(name, tool) if _plain(beside)), "")
+    return next((beside for beside in _rests(name, tool) if _identifying(beside)), "")
 
 
 def tool_behind(prefix: str, name: str) -> str:
@@ -153,7 +153,7 @@ def _spelled(name: str) -> tuple[str, ...]:
     return (name,) if name.isascii() else (name, *_in_ascii(name))
 
 
-def _beside(name: str, tool: str) -> Iterator[str]:
+def _rests(name: str, tool: str) -> Iterator[str]:
     """Yield the rest of a name beside a tool's full name; nothing if the name does not contain the tool's."""
     wanted, own = _cleaned(name), _cleaned(tool).strip("_")
     if not own:
@@ -180,7 +180,7 @@ def _beside(name: str, tool: str) -> Iterator[str]:
             yield "_".join(before)
 
 
-def _named(server: str, beside: str) -> int:
+def _server_characters(server: str, beside: str) -> int:
     """Return how many characters of a server's name, whole or cut, stand beside the tool's; 0 for none."""
     there = _squeezed(beside)
     whole = next((spelling for spelling in map(_squeezed, _spelled(server)) if spelling and spelling in there), "")
@@ -190,7 +190,7 @@ def _named(server: str, beside: str) -> int:
     return _SERVER if len(whole) > _SERVER and whole[:_SERVER] in there else 0
 
 
-def _plain(beside: str) -> str:
+def _identifying(beside: str) -> str:
     """Remove words that identify no server from the rest of a name."""
     words = [word for word in _cleaned(beside).split("_") if word and not _KEY.match(word)]
     ignored = _NOTHING if "mcp" in words else ()
@@ -203,14 +203,14 @@ def _plain(beside: str) -> str:
     return "_".join(words)
 
 
-def _is_of(server: str, beside: str, name: str, tool: str) -> bool:
+def _is_server_name(server: str, beside: str, name: str, tool: str) -> bool:
     """Return whether the rest of a name is the server's name, whole or cut."""
     return any(_is_called(spelling, beside, name, tool) for spelling in _spelled(server))
 
 
 def _is_called(server: str, beside: str, name: str, tool: str) -> bool:
-    cleaned, there = _cleaned(server), _plain(beside)
-    whole = _plain(server) or cleaned.strip("_")
+    cleaned, there = _cleaned(server), _identifying(beside)
+    whole = _identifying(server) or cleaned.strip("_")
     if _squeezed(there) == _squeezed(whole) or (_PLUGIN in _cleaned(beside) and there.endswith(f"_{whole}")):
         return True
     if len(name) >= _SHORTENED and len(there) >= _SERVER and whole.startswith(there):
@@ -224,7 +224,7 @@ def _is_called(server: str, beside: str, name: str, tool: str) -> bool:
 def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yield the tools whose full names a shortened name may come from: by a digest, else by likeness."""
     all_tools = list(tools)
-    sure = [tool for tool in all_tools if any(_ends_with_digest(name, whole) for whole in _wholes(*tool))]
+    sure = [tool for tool in all_tools if any(_ends_with_digest(name, whole) for whole in _full_names(*tool))]
     if sure:
         yield from sure
         return
@@ -233,7 +233,7 @@ def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[st
     yield from (tool for tool, length in alike.items() if length == most >= _ALIKE)
 
 
-def _wholes(server: str, tool: str) -> Iterator[str]:
+def _full_names(server: str, tool: str) -> Iterator[str]:
     cleaned = list(product(_in_ascii(server), _in_ascii(tool)))
     for pattern in ("mcp__{}__{}", "{}__{}", "mcp--{}--{}", "mcp_{}_{}", "{}_{}", "{}-{}"):
         yield pattern.format(server, tool)

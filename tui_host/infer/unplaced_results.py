@@ -25,7 +25,7 @@ class Unplaced:
     def __init__(self, talks: Talks) -> None:
         self._talks = talks
         self._results: dict[Key, Sequence[Piece]] = {}
-        self._told: dict[Key, dict[int, Piece]] = {}
+        self._shown: dict[Key, dict[int, Piece]] = {}
 
     def of(self, exchange: Said, calls: Sequence[Joined]) -> Sequence[Piece]:
         """Return the results behind an answer that belong to unknown calls of the answer.
@@ -38,9 +38,9 @@ class Unplaced:
             return ()
         child = exchange.children[0]
         if child not in self._results:
-            self._results[child] = list(self._told_in(self._talks.said[child]))
+            self._results[child] = list(self._results_after(self._talks.said[child]))
         placed = {(result.capture, result.exchange, result.start) for call in calls for result in call.told}
-        has_ids = any(call.asked.wire_id for call in calls)  # then a result of another id is of another answer
+        has_ids = any(call.asked.wire_id for call in calls)  # then a result with another id belongs to another answer
         return [
             piece
             for piece in self._results[child]
@@ -50,7 +50,7 @@ class Unplaced:
     def items(self, exchange: Said, calls: Sequence[Joined]) -> Iterator[tuple[tuple[str, ...], Item]]:
         """Yield unassigned results as items with keys, and empty items for results assigned since."""
         pieces = self.of(exchange, calls)
-        before = self._told.setdefault(exchange.asking.key, {}) if pieces else self._told.get(exchange.asking.key, {})
+        before = self._shown.setdefault(exchange.asking.key, {}) if pieces else self._shown.get(exchange.asking.key, {})
         before.update((piece.start, piece) for piece in pieces)
         now = {piece.start for piece in pieces}
         names = {call.asked.name for call in calls if not has_result(call)}
@@ -71,7 +71,7 @@ class Unplaced:
                 )
             yield ("unplaced", str(start)), item
 
-    def _told_in(self, child: Said) -> Sequence[Piece]:
+    def _results_after(self, child: Said) -> Sequence[Piece]:
         asking = child.asking
         behind = (message for message in asking.messages[child.after + 1 :] if message.role == "user")
         message = next(behind, None)

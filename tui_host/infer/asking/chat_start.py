@@ -20,22 +20,22 @@ NOT_HEARD = "not captured, but told in the request:"
 HEARD = "captured from here on:"
 BESIDE = "the host asks beside it:"
 _BESIDE = 200
-"""Characters of that."""
+"""Characters of a side request's question that are shown."""
 _TOLD = "told in the request"
 _WITHOUT_CALL = "told in the request without its call"
 _NO_NAME = "a tool"
-_ANOTHER = b'"role"'
-"""Stands between texts of two messages, never between those of one."""
+_ROLE = b'"role"'
+"""Bytes that stand between texts of two messages, never within one message."""
 Keyed: TypeAlias = tuple[tuple[str, ...], Item]
 
 
 def opening(exchange: Said) -> Sequence[Keyed]:
     """Return the items before an exchange's answer, in order, each with a key unique in the exchange.
 
-    What is only told has no step, and took no time: neither is known. It has the turn of the exchange in whose request it stands.
+    Repeated items have no step and no duration, because neither is known; their turn is the turn of the exchange.
     """
     own: list[Keyed] = [(("user",), _question(exchange))] if exchange.text else []
-    repeated = [] if exchange.again else list(_Told(exchange).items())
+    repeated = [] if exchange.again else list(_RepeatedMessages(exchange).items())
     if all(item is None for item in repeated):
         return own
     is_asked_last = repeated[-1] is None
@@ -54,11 +54,11 @@ def _question(exchange: Said) -> Item:
     return NoteItem(turn=exchange.turn, kind="note", what=f'{BESIDE} "{words}"')
 
 
-class _Told:
+class _RepeatedMessages:
     """Reads the messages of a request that were not captured when first sent."""
 
     def __init__(self, exchange: Said) -> None:
-        self._said = exchange
+        self._exchange = exchange
         self._messages = exchange.asking.messages
         asking = exchange.asking
         system = "\n\n".join(piece.text for piece in asking.system_pieces)
@@ -69,21 +69,21 @@ class _Told:
 
     def items(self) -> Iterator[Item | None]:
         """Yield the items in order; None stands for the request's own question."""
-        exchange = self._said
+        exchange = self._exchange
         places = {*exchange.unheard}
         if self._messages and (places or exchange.parent is None):
-            places.add(len(self._messages) - 1)  # which may tell results
-        asked = self._asked()
+            places.add(len(self._messages) - 1)  # this message may hold results
+        asked = self._question_place()
         for place in sorted({*places, *asked}):
             if self._messages[place].role != "model":
-                yield from self._left(place)
-                yield from [None] if place in asked else self._said_at(place)
+                yield from self._results_without_calls(place)
+                yield from [None] if place in asked else self._person_at(place)
             elif not self._is_for_the_host(place):
                 yield from self._answer(place)
 
-    def _asked(self) -> Sequence[int]:
+    def _question_place(self) -> Sequence[int]:
         """Return the place of the person's question in the request, if there is one."""
-        exchange = self._said
+        exchange = self._exchange
         behind = reversed(range(exchange.after + 1, len(self._messages)))
         return [place for place in behind if exchange.text and self._words(place) == exchange.text][:1]
 
@@ -95,15 +95,15 @@ class _Told:
             words = self._by_person[place] = said_by_person(message) if message.role == "user" else ""
         return words
 
-    def _said_at(self, place: int) -> Iterator[Item]:
+    def _person_at(self, place: int) -> Iterator[Item]:
         text = self._words(place)
-        if text and place in self._said.unheard:
-            yield UserItem(turn=self._said.turn, text=text)
+        if text and place in self._exchange.unheard:
+            yield UserItem(turn=self._exchange.turn, text=text)
 
     def _is_for_the_host(self, place: int) -> bool:
         """Return whether an answer only replies to text that the host itself put in, as directory and date."""
         message, before = self._messages[place], place - 1
-        if before not in self._said.unheard or message.of("call"):
+        if before not in self._exchange.unheard or message.of("call"):
             return False
         return not self._words(before) and not self._results(before)
 
@@ -111,13 +111,13 @@ class _Told:
         """Return the results in a message."""
         results = self._by_results.get(place)
         if results is None:
-            asking = self._said.asking
+            asking = self._exchange.asking
             results = self._by_results[place] = results_of(asking.body, asking.protocol, self._messages[place])
         return results
 
-    def _left(self, place: int) -> Iterator[Item]:
+    def _results_without_calls(self, place: int) -> Iterator[Item]:
         """Yield results whose calls are missing from the request."""
-        exchange = self._said
+        exchange = self._exchange
         is_heard = exchange.parent is not None and place == exchange.after + 1
         if is_heard or (place and place - 1 not in exchange.unheard):
             return
@@ -138,7 +138,7 @@ class _Told:
 
     def _answer(self, place: int) -> Iterator[Item]:
         """Yield the model's text and calls, each call with its result."""
-        exchange, asking = self._said, self._said.asking
+        exchange, asking = self._exchange, self._exchange.asking
         parts = list(self._read(place))
         calls = [part for part in parts if isinstance(part, Asked)]
         results = {call.key: result for call, result in results_in(asking, place, calls)}
@@ -163,7 +163,7 @@ class _Told:
     def _read(self, place: int) -> Iterator[AnswerItem | Asked]:
         """Yield the text and the calls of a model's message, calls in the text included."""
         numbers = count()
-        for run in _runs(self._messages[place], self._said.asking.body):
+        for run in _runs(self._messages[place], self._exchange.asking.body):
             if run[0].kind == "call":
                 yield self._call(place, next(numbers), run[0].name, run[0].text, run[0].wire_id)
                 continue
@@ -174,13 +174,13 @@ class _Told:
                 fold.add(event)
             if fold.text.strip() or fold.thinking or not fold.calls:
                 words = fold.text if fold.text.strip() or fold.thinking else text
-                turn = self._said.turn
+                turn = self._exchange.turn
                 yield AnswerItem(turn=turn, step=0, text=words, thinking=fold.thinking, state="done")
             for folded in fold.calls:
                 yield self._call(place, next(numbers), folded.call.name, folded.call.arguments, "")
 
     def _call(self, place: int, number: int, name: str, arguments: str, wire_id: str) -> Asked:
-        capture, exchange = self._said.asking.key
+        capture, exchange = self._exchange.asking.key
         return Asked(
             key=f"{capture}.{exchange}.{place}.{number}",
             capture=capture,
@@ -189,7 +189,7 @@ class _Told:
             wire_id=wire_id,
             name=name,
             arguments=arguments,
-            at_ns=self._said.asking.at_ns,
+            at_ns=self._exchange.asking.at_ns,
             spans=(),
         )
 
@@ -198,7 +198,7 @@ def _runs(message: Heard, body: bytes) -> Iterator[Sequence[Piece]]:
     """Split a message into calls and runs of text; hosts may cut an answer into several messages."""
     run: list[Piece] = []
     for piece in message.pieces:
-        if run and (piece.kind == "call" or _ANOTHER in body[run[-1].end : piece.start]):
+        if run and (piece.kind == "call" or _ROLE in body[run[-1].end : piece.start]):
             yield run
             run = []
         if piece.kind == "call":

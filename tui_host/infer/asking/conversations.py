@@ -18,11 +18,11 @@ from tui_host.infer.call_values import Asked, Told
 
 Key = tuple[str, str]
 AGAIN_NS = 20_000_000_000
-"""So soon hosts try again what failed, though others of their conversations went on meanwhile; later a person does."""
-_LOOKED_BACK = 50
-"""Exchanges among which the answer is looked for that a request goes on from, where not its whole beginning tells."""
+"""Hosts retry failed requests within this time even if other conversations went on; later retries are a person's."""
+_SEARCHED = 50
+"""How many exchanges to search for the answer before a request whose whole beginning matches none."""
 _STALE_NS = 300_000_000_000
-"""An answer that has waited so long for its results is left where another just like it was asked for since."""
+"""An answer that waited this long for results is abandoned if an equal answer was requested since."""
 
 
 @dataclass(slots=True)
@@ -30,19 +30,19 @@ class Said:
     """An exchange with its place in a conversation.
 
     Attributes:
-        asking: What it says.
-        mark: The same for exchanges that send the same messages.
+        asking: The exchange with the model.
+        mark: A mark that exchanges with equal messages share.
         turn: The turn in the story, from 1.
-        step: The step in it, from 1.
-        talk: The first exchange of its conversation.
-        text: What the person said with it, empty where it goes on with results.
-        parent: The exchange whose answer it goes on from.
-        after: The place of that answer among its messages, -1 if it is not there.
-        children: The exchanges that go on from its answer.
-        again: It sends the same as an exchange before it.
-        unheard: The places of its messages that were said when nobody listened.
-        before: The exchange that asked before in its conversation, or the same; None for the first.
-        is_beside: It begins what the host asks of itself beside what the person did in its turn.
+        step: The step in the turn, from 1.
+        talk: The key of the conversation's first exchange.
+        text: The person's words; empty where the request only continues with results.
+        parent: The exchange whose answer the request continues.
+        after: The place of that answer among the request's messages, -1 if missing.
+        children: The exchanges that continue from the answer.
+        again: Whether the request repeats an earlier one.
+        unheard: The places of messages that were not captured when first sent.
+        before: The exchange before in the conversation, or the first try of the request; None for the first.
+        is_beside: Whether the exchange begins a side request of the host's.
     """
 
     asking: Asking
@@ -70,7 +70,7 @@ class Said:
         return self.asking.is_over and not self.asking.is_answered and not self.children
 
 
-class _Again:
+class _Repetitions:
     """Exchanges that repeat one request: the same messages after the same answer."""
 
     def __init__(self) -> None:
@@ -101,21 +101,21 @@ class Talks:
 
     Attributes:
         said: The exchanges, in order.
-        turns: How many turns there are.
+        turns: The number of turns.
     """
 
     def __init__(self) -> None:
         self.said: dict[Key, Said] = {}
         self.turns = 0
-        self._newest: Said | None = None  # with which the newest turn began: what the person asked, once that is there
-        self._step = 1  # the newest of that turn
-        self._ended = 0, 0  # the newest turn of which an answer came that asks for nothing, and when it did
+        self._newest: Said | None = None  # which began the newest turn: with the person's question, once captured
+        self._step = 1  # the newest step of that turn
+        self._ended = 0, 0  # the newest turn with a final answer, and the time of its end
         self._by_messages: dict[bytes, list[Key]] = {}
         self._by_capture: dict[tuple[bytes, str], list[Key]] = {}
-        self._again: dict[tuple[bytes, Key | None], _Again] = {}
+        self._repetitions: dict[tuple[bytes, Key | None], _Repetitions] = {}
         self._by_wire_id: dict[tuple[str, str], list[Key]] = {}
-        self._tangled: dict[Key, set[Key]] = {}
-        self._told_apart: dict[int, bool] = {}  # by which of these sets, while nothing is new
+        self._mixed_up: dict[Key, set[Key]] = {}
+        self._told_apart: dict[int, bool] = {}  # cached by the id of the group, until something new arrives
         self._times: dict[str, tuple[int, int]] = {}
         self._results: dict[Key, Sequence[tuple[Asked, Told]]] = {}
         self._unheard = Unheard()
@@ -130,13 +130,13 @@ class Talks:
         self._told_apart.clear()
         marks = [f"{asking.key}".encode()] if asking.is_unheard else _prefixes(asking.dialect, asking.messages)
         parent, after = self._parent(asking, marks)
-        again = self._again.setdefault((marks[-1], parent), _Again())
+        again = self._repetitions.setdefault((marks[-1], parent), _Repetitions())
         earlier = self.said[before] if (before := again.before(asking.key)) is not None else None
         if earlier is not None and earlier.asking.host != asking.host:
             earlier = None
         new = (said_by_person(message) for message in reversed(asking.messages[after + 1 :]) if message.role == "user")
         text = next(filter(None, new), "")  # hosts that drop calls from the history repeat more
-        if earlier is not None and self._is_again(earlier, asking, parent, text):
+        if earlier is not None and self._is_retry(earlier, asking, parent, text):
             exchange = Said(asking, marks[-1], earlier.turn, earlier.step, earlier.talk, "", parent, after, again=True)
         elif parent is not None and not text:
             before = self.said[parent]
@@ -146,11 +146,11 @@ class Talks:
             text = text if parent is not None else "".join(said_by_person(message) for message in last)
             talk = asking.key if parent is None else self.said[parent].talk
             exchange = Said(asking, marks[-1], 0, 1, talk, text, parent, after)
-            self._begin(exchange, is_repeated=earlier is not None and earlier.turn == self.turns)
+            self._set_turn(exchange, is_repeated=earlier is not None and earlier.turn == self.turns)
         if exchange.turn == self.turns:
             self._step = max(exchange.step, self._step)
         exchange.before = earlier.asking.key if earlier is not None and exchange.again else parent
-        exchange.before = exchange.before or self._continued(asking, marks)
+        exchange.before = exchange.before or self._newest_before(asking, marks)
         exchange.unheard = self._unheard.feed(asking, exchange.talk, after)
         self.said[asking.key] = exchange
         self._results.pop(asking.key, None)
@@ -164,7 +164,7 @@ class Talks:
             self._told_apart.clear()
         return exchange
 
-    def _begin(self, exchange: Said, *, is_repeated: bool) -> None:
+    def _set_turn(self, exchange: Said, *, is_repeated: bool) -> None:
         """Give an exchange that continues no results a turn: a new turn, or the newest turn for a side request."""
         newest = self._newest
         is_open = newest is not None and not newest.is_beside and not self._is_long_over(newest, exchange.asking.at_ns)
@@ -188,7 +188,7 @@ class Talks:
         """Return the first exchange of a conversation."""
         return self.said[exchange.talk]
 
-    def _is_again(self, earlier: Said, asking: Asking, parent: Key | None, text: str) -> bool:
+    def _is_retry(self, earlier: Said, asking: Asking, parent: Key | None, text: str) -> bool:
         """Return whether the host, not the person, repeats a request: in the midst of a turn or soon after."""
         if earlier.children:
             return False
@@ -198,18 +198,18 @@ class Talks:
         if parent is not None:
             return not text or is_soon or not is_over
         if earlier.asking.key[0] != asking.key[0] and not earlier.asking.is_over:
-            return False  # two that begin alike, each through a tap of its own
+            return False  # two conversations with the same beginning, in different taps
         is_next = earlier.turn == self.turns and not (is_side and is_over)
         return (is_next or (is_soon and not is_over)) and not earlier.asking.is_answered
 
-    def _continued(self, asking: Asking, marks: Sequence[bytes]) -> Key | None:
+    def _newest_before(self, asking: Asking, marks: Sequence[bytes]) -> Key | None:
         """Return the newest exchange of the conversation of a request whose last answer was not captured.
 
-        It sent all that this one begins with, and its answer did not come, or is told as another; or the host drops what was said
-        first, and an answer to what it asked last stands in this one.
+        The earlier request is a prefix of this one, with its answer missing or reported differently; or the host dropped the
+        earliest messages, and an answer to the last question of the earlier request is in this one.
         """
         for mark in reversed(marks[1:-1]):
-            for key in islice(self._alike(mark, asking), _LOOKED_BACK):
+            for key in islice(self._alike(mark, asking), _SEARCHED):
                 if self.said[key].asking.may_go_on_as(asking):
                     return key
         continued = self._unheard.going_on_in(asking)
@@ -238,25 +238,32 @@ class Talks:
         messages = asking.messages
         for place in reversed(range(1, len(messages))):
             if messages[place].role == "model":
-                answers = self._told_in(marks[place], asking, messages[place])
-                waiting = list(self._waiting(answers, marks[-1])) or self._not_dropped(answers, marks[-1])
-                if answers and not waiting and self._went_on(answers[0], messages[place : place + 2], marks[-1]):
-                    return self._forgetting(asking, marks[-1])
-                self._tangle([*waiting, *self._repeating(answers, waiting, marks[-1]), *self._spare(answers, waiting)])
+                answers = self._matching_answers(marks[place], asking, messages[place])
+                waiting = list(self._waiting(answers, marks[-1])) or self._wrongly_dropped(answers, marks[-1])
+                if answers and not waiting and self._is_new_answer(answers[0], messages[place : place + 2], marks[-1]):
+                    return self._parent_after_cut(asking, marks[-1])
+                self._mix_up(
+                    [
+                        *waiting,
+                        *self._repeatable(answers, waiting, marks[-1]),
+                        *self._incomplete_groups(answers, waiting),
+                    ]
+                )
                 if answers:
                     return (waiting or answers)[0], place
         for place in reversed(range(len(messages))):
             owners = {owner for piece in messages[place].of("result") for owner in self._owners(asking, piece)}
             if len(owners) == 1:
                 return owners.pop(), place - 1
-        return self._forgetting(asking, marks[-1])
+        return self._parent_after_cut(asking, marks[-1])
 
-    def _told_in(self, mark: bytes, asking: Asking, message: Heard) -> Sequence[Key]:
+    def _matching_answers(self, mark: bytes, asking: Asking, message: Heard) -> Sequence[Key]:
         """Return the exchanges that match a request's beginning up to an answer, the latest first.
 
-        Of these only those that came to the same host, if any did; and through its own tap, or through one that was over when that began.
+        Exchanges of the same host come before others, and exchanges of the same capture, or of captures that ended before this
+        one began.
         """
-        alike = islice(self._alike(mark, asking), _LOOKED_BACK)
+        alike = islice(self._alike(mark, asking), _SEARCHED)
         asked = ((key, self.said[key].asking) for key in alike)
         answers = [key for key, before in asked if before.may_go_on_as(asking) and before.is_told_in(message)]
         answers = [key for key in answers if self.said[key].asking.host == asking.host] or answers
@@ -276,23 +283,23 @@ class Talks:
         children = (self.said[child] for child in self.said[key].children)
         return all(child.mark == mark and child.has_failed for child in children)
 
-    def _not_dropped(self, answers: Sequence[Key], mark: bytes) -> Sequence[Key]:
+    def _wrongly_dropped(self, answers: Sequence[Key], mark: bytes) -> Sequence[Key]:
         """Return the answers wrongly taken for dropped, where all answers in their place were continued already.
 
-        Two windows of one history may have asked the same. Then what went on before may have done so from any of these as well: it is
-        noted that nothing tells any more which goes on from which.
+        Two windows on one history may have asked the same. Then the earlier continuation may belong to any of these answers, so
+        all of them are noted as mixed up.
         """
         free = [key for key in answers if self._is_free(key, mark) and not self.said[key].has_failed]
         if free:
             until_ns = max(self.said[key].asking.end_ns for key in free) + _STALE_NS
             gone = [key for key in answers if self.said[key].children and key not in free]
-            self._tangle([*free, *gone[:1], *(key for key in gone[1:] if self.said[key].asking.at_ns <= until_ns)])
+            self._mix_up([*free, *gone[:1], *(key for key in gone[1:] if self.said[key].asking.at_ns <= until_ns)])
         return free
 
-    def _repeating(self, answers: Sequence[Key], waiting: Sequence[Key], mark: bytes) -> Iterator[Key]:
+    def _repeatable(self, answers: Sequence[Key], waiting: Sequence[Key], mark: bytes) -> Iterator[Key]:
         """Yield continued answers from which a host may send the same request once more.
 
-        That is where it was made since the first that waits was asked for, or where the calls that it was answered with may wait still.
+        The request was repeated since the oldest waiting answer was asked for, or the calls of its answer may still be running.
         """
         for key in answers if waiting else ():
             since = self.said[waiting[-1]].asking.at_ns
@@ -301,37 +308,37 @@ class Talks:
             if key not in waiting and max(lasting, default=0) > since:
                 yield key
 
-    def _spare(self, answers: Sequence[Key], waiting: Sequence[Key]) -> Iterator[Key]:
+    def _incomplete_groups(self, answers: Sequence[Key], waiting: Sequence[Key]) -> Iterator[Key]:
         """Yield mixed-up answers of which at least one may still lack a continuation."""
-        # Mostly one group of all.
-        groups = {id(group): group for key in answers if waiting and (group := self._tangled.get(key))}
+        # mostly all are one group
+        groups = {id(group): group for key in answers if waiting and (group := self._mixed_up.get(key))}
         spare = {name for name, group in groups.items() if len(self._marks_from(group)) < len(group)}
-        yield from (key for key in answers if id(self._tangled.get(key)) in spare)
+        yield from (key for key in answers if id(self._mixed_up.get(key)) in spare)
 
     def _marks_from(self, together: Iterable[Key]) -> set[bytes]:
         """Return the distinct requests that continue from a group of answers."""
         children = (self.said[child] for answer in together for child in self.said[answer].children)
         return {child.mark for child in children if not child.has_failed}
 
-    def _tangle(self, waiting: Sequence[Key]) -> None:
+    def _mix_up(self, waiting: Sequence[Key]) -> None:
         """Note that a request continues from one of several answers and nothing tells from which."""
         if len(waiting) > 1:
-            groups = {id(group): group for key in waiting if (group := self._tangled.get(key))}
+            groups = {id(group): group for key in waiting if (group := self._mixed_up.get(key))}
             whole = {*waiting}.union(*groups.values())
-            self._tangled.update(dict.fromkeys(whole, whole))
+            self._mixed_up.update(dict.fromkeys(whole, whole))
             self._told_apart.clear()
 
     def _is_dropped_for(self, key: Key, replacement: Key) -> bool:
         """Return whether a host had dropped an answer when asking for its replacement."""
         new = self.said[replacement]
-        is_one_talk = new.parent in self._together(self.said[key].parent)
+        is_one_talk = new.parent in self._mixed_group(self.said[key].parent)
         return self._dropped_from(key, is_one_talk=is_one_talk) <= new.asking.at_ns
 
-    def _together(self, key: Key | None) -> Collection[Key | None]:
+    def _mixed_group(self, key: Key | None) -> Collection[Key | None]:
         """Return the answers of a mixed-up group once all are told apart; else the answer alone."""
-        if key is None or key not in self._tangled or not self._is_told_apart(key):
+        if key is None or key not in self._mixed_up or not self._is_told_apart(key):
             return (key,)
-        return self._tangled[key]
+        return self._mixed_up[key]
 
     def _dropped_from(self, key: Key, *, is_one_talk: bool) -> int:
         """Return the time from which a host may ask for a replacement of an answer."""
@@ -339,14 +346,14 @@ class Talks:
         is_one_talk = is_one_talk and own.parent is not None and self._is_told_apart(own.parent)
         return own.asking.end_ns + (0 if is_one_talk or own.has_failed else _STALE_NS)
 
-    def _went_on(self, key: Key, repeated: Sequence[Heard], mark: bytes) -> bool:
+    def _is_new_answer(self, key: Key, repeated: Sequence[Heard], mark: bytes) -> bool:
         """Return whether a repeated answer without call ids must be a new answer, not the one already continued.
 
-        Other words stand beside these now; or they were told other results before; or the very same request was made, and the
-        conversation has gone on from it.
+        The text beside the calls differs; or the results differ; or the same request was sent before and the conversation
+        continued.
         """
         asking, children = self.said[key].asking, [self.said[child] for child in self.said[key].children]
-        if not children or key in self._tangled or not asking.fold.calls or len(repeated) < 2:
+        if not children or key in self._mixed_up or not asking.fold.calls or len(repeated) < 2:
             return False
         if any(piece.wire_id for piece in repeated[0].of("call")):
             return False
@@ -359,13 +366,13 @@ class Talks:
         ]
         return bool(results) and all(message.mark != repeated[1].mark for message in results)
 
-    def _forgetting(self, asking: Asking, mark: bytes) -> tuple[Key | None, int]:
+    def _parent_after_cut(self, asking: Asking, mark: bytes) -> tuple[Key | None, int]:
         """Find the answer for a request whose host dropped earlier messages: the one match that awaits results."""
         messages = asking.messages
         place = max((place for place, message in enumerate(messages) if message.role == "model"), default=-1)
         if place < 0 or place == len(messages) - 1:
             return None, -1
-        recent = islice(reversed(self.said), _LOOKED_BACK)
+        recent = islice(reversed(self.said), _SEARCHED)
         waiting = [key for key in recent if all(self.said[child].mark == mark for child in self.said[key].children)]
         asked = [(key, self.said[key].asking) for key in waiting]
         answers = [
@@ -385,41 +392,41 @@ class Talks:
 
     def is_left(self, key: Key) -> bool:
         """Return whether a host repeated the request of an incomplete answer."""
-        return self.said[key].has_failed and self._went_on_at(key) is not None
+        return self.said[key].has_failed and self._continued_at(key) is not None
 
     def until(self, key: Key) -> int | None:
         """Return when the conversation continued from an answer or repeated the request; None while neither happened."""
-        together = self._tangled.get(key)
+        together = self._mixed_up.get(key)
         if together is None:
-            return self._went_on_at(key)
+            return self._continued_at(key)
         children = [self.said[child] for answer in together for child in self.said[answer].children]
         return max(child.asking.at_ns for child in children) if self._is_told_apart(key) else None
 
     def _is_told_apart(self, key: Key) -> bool:
         """Return whether every answer of a mixed-up group has a continuation by a request of its own."""
-        together = self._tangled.get(key)
+        together = self._mixed_up.get(key)
         if together is None:
             return True
         if id(together) not in self._told_apart:
             self._told_apart[id(together)] = len(self._marks_from(together)) >= len(together)
         return self._told_apart[id(together)]
 
-    def _went_on_at(self, key: Key) -> int | None:
+    def _continued_at(self, key: Key) -> int | None:
         exchange = self.said[key]
         if exchange.children or not exchange.asking.is_over:
             return min((self.said[child].asking.at_ns for child in exchange.children), default=None)
         since = self._dropped_from(key, is_one_talk=True)
-        parents = self._together(exchange.parent)
+        parents = self._mixed_group(exchange.parent)
         if len(parents) > 1:
             parents = {self.said[twin].parent for twin in self._by_messages[exchange.mark]}.intersection(parents)
-        times = (self._again[exchange.mark, parent].after(exchange.asking, since) for parent in parents)
+        times = (self._repetitions[exchange.mark, parent].after(exchange.asking, since) for parent in parents)
         return min((at_ns for at_ns in times if at_ns is not None), default=None)
 
     def told(self, key: Key) -> Iterator[tuple[Asked, Told]]:
         """Yield each call of an answer with the places of its result in the requests that follow."""
         exchange = self.said[key]
         calls = exchange.asking.calls()
-        for child in exchange.children if calls and key not in self._tangled else ():
+        for child in exchange.children if calls and key not in self._mixed_up else ():
             yield from self._results_in(child, exchange.asking)
 
     def _results_in(self, child: Key, before: Asking) -> Sequence[tuple[Asked, Told]]:

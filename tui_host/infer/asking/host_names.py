@@ -12,7 +12,7 @@ from tui_host.settings.urls import parts_of
 
 _CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
 OWN = "tui-host"
-"""What this host is called."""
+"""The client name of tui-host."""
 HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Claude Code": (
@@ -49,14 +49,14 @@ HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         OWN: (r"^tui-host(?:/|$)", r"", r"tui-host"),
     }
 )
-"""What is found in the user agent, in the system prompt, and as the client's whole name; empty for what tells nothing."""
+"""Patterns for the user agent, the system prompt and the client's whole name; empty where a host states nothing."""
 
 _WITHOUT_MODEL = "MCP Inspector"
 
 TASKS: Mapping[str, str] = MappingProxyType(
     {"Open WebUI": r"(?s)\A### Task:\n(?:.*\n<chat_history>\n|Respond to the user query using the provided context\b)"}
 )
-"""What hosts that say nothing of themselves write in the user's place, for a title or a tag: found in what begins a conversation."""
+"""First user messages of title and tag requests from hosts that name themselves nowhere else."""
 
 _AI_SDK = "the AI SDK"
 LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -74,15 +74,15 @@ LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "the MCP SDK for TypeScript": (r"", r"mcp-typescript-client|example-client"),
     }
 )
-"""What a host is made with, where it says no more of itself: found in the user agent, or as the client's whole name."""
+"""SDKs by user agent and whole client name, for hosts that state no more."""
 _ANY = re.compile(r"[^\s/();,]{1,40}")
 _PRODUCT = re.compile(r"([^\s/();,]{1,40})/\S")
 _COMMENT = re.compile(r"\([^()]*\)")
 _BROWSER = "Mozilla"
 _OF_EVERY_BROWSER = frozenset({_BROWSER, "AppleWebKit", "Gecko", "Mobile", "Version"})
-"""What all of them say, for servers that ask for it."""
+"""Words that all browsers state, for servers that ask for them."""
 _ENGINES = ("Electron", "Chrome", "HeadlessChrome", "Chromium", "Safari")
-"""What is told of a program that stands on one, and names it only where it says no more: the first of those it does name."""
+"""Engines that browsers state before their own name; an engine counts only if no other name is stated."""
 _SHORT: Mapping[str, str] = MappingProxyType({"Edg": "Edge", "OPR": "Opera", "HeadlessChrome": "Chrome"})
 _LOOKED_AT = 4000
 _IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
@@ -92,12 +92,12 @@ def host_asking(headers: Iterable[tuple[str, str]], system: str, opening: str = 
     """Return the name of the host that sent a request; empty if unknown.
 
     Args:
-        headers: The request's; among them what hosts tell routers of themselves.
+        headers: The request's headers, including those that hosts send to routers.
         system: The system prompt.
-        opening: What the conversation begins with in the user's place.
+        opening: The first user message of the conversation.
     """
     agent, title = agent_of(headers)
-    return _speaking(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT], title)
+    return _host_by_traits(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT], title)
 
 
 def agent_of(headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
@@ -108,7 +108,7 @@ def agent_of(headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=64)
-def _speaking(agent: str, system: str, opening: str, title: str) -> str:
+def _host_by_traits(agent: str, system: str, opening: str, title: str) -> str:
     for name, (sign, _, _) in HOSTS.items():
         if sign and re.search(sign, agent, re.IGNORECASE):
             return name

@@ -1,6 +1,6 @@
 """Find the bytes that a tool protocol of plain text adds to a tapped host's requests, with their purpose.
 
-The forms are those that hosts were seen to send, ours among them.
+The forms were observed in hosts, tui-host among them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tui_host.infer.asking.request_messages import Heard, Piece
 from tui_host.infer.asking.text_protocols import envelopes, in_words, offsets_of
 
 _SPACE = r"(?:(?<!\s)\s+)?"
-"""All white space before what follows: looked at once, where it begins."""
+"""All white space before the next token, matched only from its beginning so that time stays linear."""
 _RESULT = (
     r"\[(?:use_mcp_tool|access_mcp_resource) for '[^'\n]*'\] Result:\n?"
     r"|<tool_use_result>\s*<name>[^<]*</name>\s*<result>|</result>\s*</tool_use_result>"
@@ -32,23 +32,23 @@ _FRAMES = (
     (Form(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>"), "frames what was said"),
     (Form(_RESULT), "frames a result"),
 )  # fmt: skip
-"""What hosts put into messages, and what for."""
+"""Wrappings that hosts put into messages, with their purpose."""
 
 _OF_TOOLS = re.compile(r"\b(?i:tool|function)|\b(?:Action|Observation|Final ?Answer)\b|工具|函数")
-"""What a paragraph speaks of that teaches a tool protocol."""
+"""Words of a paragraph that teaches a tool protocol."""
 _OF_OTHER_THINGS = re.compile(
     r"^====\n+(?:EDITING FILES|ACT MODE|CAPABILITIES|SYSTEM INFORMATION|OBJECTIVE|USER'S CUSTOM INSTRUCTIONS)\b"
     r".*?(?=^====|\Z)|^# User Instructions\n.*?(?=^Now Begin!|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-"""Chapters of hosts' prompts that teach none: what the host does beside, and what its user wants."""
+"""Chapters of hosts' prompts that do not teach a tool protocol."""
 
 
 class Injections:
     """Finds the additions of tool protocols in requests; repeated bytes are searched once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], Sequence[tuple[int, int, str]]] = {}
+        self._found_before: dict[tuple[object, ...], Sequence[tuple[int, int, str]]] = {}
 
     def found_in(
         self, name: str, body: bytes, system: Sequence[Piece], messages: Sequence[Heard]
@@ -68,7 +68,7 @@ class Injections:
         for message in messages:
             kinds = {"text", "result"} if name == "hermes" else {"text"}
             if message.role == "user" and (pieces := [piece for piece in message.pieces if piece.kind in kinds]):
-                yield from self._found_once(body, pieces, "", partial(_around, body, pieces))
+                yield from self._found_once(body, pieces, "", partial(_wrappings, body, pieces))
 
     def _found_once(
         self, body: bytes, pieces: Sequence[Piece], name: str, look: Callable[[], Iterable[tuple[int, int, str]]]
@@ -79,36 +79,36 @@ class Injections:
         for piece in pieces:
             digest.update(body[piece.start : piece.end])
         key = (name, *((piece.start - begin, piece.end - begin) for piece in pieces), digest.digest())
-        if key not in self._known:
-            self._known[key] = [(start - begin, end - begin, words) for start, end, words in look()]
-        for start, end, words in self._known[key]:
+        if key not in self._found_before:
+            self._found_before[key] = [(start - begin, end - begin, words) for start, end, words in look()]
+        for start, end, words in self._found_before[key]:
             yield start + begin, end + begin, words
 
 
 def _of_prompt(name: str, body: bytes, piece: Piece) -> Iterator[tuple[int, int, str]]:
     """Yield tool lists and protocol instructions in a piece of the system prompt."""
-    lists = [frame for frame in _framed(piece.text) if frame[2] == "lists the tools"]
-    taught = [(*span, f"teaches the tool protocol {name}") for span in _taught(piece.text, lists)]
+    lists = [frame for frame in _frames_in(piece.text) if frame[2] == "lists the tools"]
+    taught = [(*span, f"teaches the tool protocol {name}") for span in _instructions(piece.text, lists)]
     yield from _in_bytes(body, piece, sorted((*lists, *taught)))
 
 
-def _around(body: bytes, pieces: Sequence[Piece]) -> Iterator[tuple[int, int, str]]:
+def _wrappings(body: bytes, pieces: Sequence[Piece]) -> Iterator[tuple[int, int, str]]:
     """Yield the host's wrapping around the person's words and around results, without their content."""
     texts = tuple(piece for piece in pieces if piece.kind == "text")
     messages = [Heard(role="user", pieces=texts, mark=b"")] if texts else []
     messages += filter(None, (in_words(body, piece) for piece in pieces if piece.kind == "result"))
     frames = list[tuple[int, int, str]]()
     for message in messages:
-        frames += _around_in(body, message)
+        frames += _wrappings_in(body, message)
     yield from sorted(frames)
 
 
-def _around_in(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:
-    frames = list(chain.from_iterable(_in_bytes(body, piece, _framed(piece.text)) for piece in message.pieces))
+def _wrappings_in(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:
+    frames = list(chain.from_iterable(_in_bytes(body, piece, _frames_in(piece.text)) for piece in message.pieces))
     results = list(envelopes(body, message)) if frames else []
     ends = [result.whole[1] for result in results]
     for frame in frames:
-        first = bisect_right(ends, frame[0])  # the first that is not over before it
+        first = bisect_right(ends, frame[0])  # the first result that does not end before the frame
         if first == len(results) or results[first].whole[0] >= frame[1]:
             yield frame
     for result in results:
@@ -118,7 +118,7 @@ def _around_in(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:
         )
 
 
-def _framed(text: str) -> list[tuple[int, int, str]]:
+def _frames_in(text: str) -> list[tuple[int, int, str]]:
     """Return the wrappings in a text in order, without nested ones."""
     frames = [(*match.span(), words) for form, words in _FRAMES for match in form.found_in(text)]
     kept: list[tuple[int, int, str]] = []
@@ -128,7 +128,7 @@ def _framed(text: str) -> list[tuple[int, int, str]]:
     return kept
 
 
-def _taught(text: str, lists: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int]]:
+def _instructions(text: str, lists: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int]]:
     """Yield instructions in a prompt: in each run of chapters from the first to the last paragraph about tools."""
     spoken = sorted([*(match.span() for match in _OF_TOOLS.finditer(text)), *(listed[:2] for listed in lists)])
     for start, end in _between(0, len(text), [match.span() for match in _OF_OTHER_THINGS.finditer(text)]):

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 class Form:
     """A wrapping that hosts put into texts, on one line or several.
 
-    What begins so and does not end is none of it. So it is looked for up to the last end alone: behind that each beginning would be
-    followed to the end of the text.
+    A beginning without an end is no match. The search stops at the last end, because behind the last end each beginning would
+    be followed to the end of the text.
 
     Args:
-        pattern: Its pattern; where an end is given, all before that.
-        end: The pattern of its end, of which the first one counts; empty where there is none, as the text's end will do.
+        pattern: The pattern up to the end.
+        end: The pattern of the first end that counts; empty if the text's end will do.
     """
 
     def __init__(self, pattern: str, end: str = "") -> None:

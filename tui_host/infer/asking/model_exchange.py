@@ -24,12 +24,12 @@ from tui_host.llm.fold import Fold
 from tui_host.llm.protocols.tool_protocol import Reader
 
 MOST = 8 << 20
-"""Bytes of a body that is read; of a larger one it is not told what it says."""
+"""The most bytes of a body that is read."""
 AT_WORK_NS = 60_000_000_000
-"""So long after an answer a call is taken for one of its turn that is none that it asks for, word for word."""
+"""How long after an answer a call still counts as part of the answer's turn if no call of the answer equals it."""
 _MODEL = re.compile(rb'"model(?:Version)?"\s*:\s*"([^"\\]{1,100})"')
 _ALIKE = 200
-"""Characters of an answer by which it is known again: hosts cut, and take thinking out."""
+"""Characters by which an answer is recognised, because hosts cut answers and remove thinking."""
 
 
 class Asking:
@@ -37,23 +37,23 @@ class Asking:
 
     Attributes:
         key: Capture and id.
-        dialect: The name of the vendor's API in which it is sent.
+        dialect: The name of the vendor's API.
         at_ns: When the request was sent.
-        is_timed: That is told; else it is no more than its place in the order.
+        is_timed: Whether the time was recorded; else only the order is known.
         body: The request's body, after content decoding.
-        messages: The conversation that it sends; empty if it cannot be read.
-        offered: The names of the tools that it offers by the vendor's API.
-        protocol: The tool protocol that it speaks.
-        offers: All tools of which it tells.
-        host: Who asks, as far as that can be told.
-        agent: What its headers alone say of that.
+        messages: The conversation in the request; empty if unreadable.
+        offered: The names of the tools offered by the vendor's API.
+        protocol: The tool protocol.
+        offers: All tools offered.
+        host: The name of the host; empty if unknown.
+        agent: What the headers alone state of the host.
         model: Who is asked.
-        status: The response's, 0 before it came, and where it is not known.
-        has_answer: Its head came.
-        is_missing: What was captured does not have the answer.
-        lacks: How much of the answer that came was kept, in words; empty for all.
+        status: The response's status, 0 if none was captured.
+        has_answer: Whether the response's head arrived.
+        is_missing: Whether the answer is missing from the capture.
+        lacks: How much of the answer was kept, in words; empty for all.
         fold: The answer so far.
-        end_ns: When the last of it came.
+        end_ns: The time of the last record.
         is_over: No more comes.
     """
 
@@ -160,7 +160,7 @@ class Asking:
 
     def _forget(self) -> None:
         """Drop buffers that only a growing answer needs."""
-        self.calls()  # which are kept with their times
+        self.calls()  # which keeps them with their times
         self._ends, self._times = [], []
 
     @property
@@ -256,7 +256,7 @@ class Asking:
         """Return whether a message's text beside calls repeats this answer's text or its beginning, or is empty."""
         answered = self.fold.text or self.fold.thinking
         written, own = _bare(message.text), _bare(answered)
-        for folded in self.fold.calls if written else ():  # where they stand in the text
+        for folded in self.fold.calls if written else ():  # calls that stand in the text
             written = written.replace(_bare(folded.call.written), "")
         return not written or (bool(own) and (own[:_ALIKE] in written or written[:_ALIKE] in own))
 

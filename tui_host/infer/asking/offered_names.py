@@ -20,19 +20,19 @@ from tui_host.infer.tool_aliases import (
 )
 
 _ALIKE = 200
-"""Characters of a tool's description by which it is known again: hosts cut."""
+"""Characters by which a tool's description is recognised, because hosts cut descriptions."""
 _WORDS = 8
-"""So many a description must have to tell anything."""
+"""The least length of a description that proves anything."""
 _Listed: TypeAlias = Mapping[str, str]
-"""What a server says of each of its tools: the same object as long as it says the same."""
+"""A server's tool descriptions by name; the same object while nothing changes."""
 
 
 class Offers:
     """The tools that a request offers, through the vendor's API or in text.
 
     Args:
-        names: The names of the tools that it offers by the vendor's API.
-        protocol: The tool protocol that it speaks.
+        names: The names of the tools offered by the vendor's API.
+        protocol: The tool protocol.
         system: The pieces of the system prompt.
         messages: The conversation.
         body: The request's body.
@@ -44,9 +44,9 @@ class Offers:
         self._names = names
         self._protocol = protocol
         self._prompt = "\n\n".join(piece.text for piece in system)
-        self._told = (*system, *(messages[0].of("text") if messages else ()))
+        self._texts = (*system, *(messages[0].of("text") if messages else ()))
         self._body = body
-        # each with the list by which it was found out: a server may list more, or other tools, later
+        # each entry with the list used, because a server may list other tools later
         self._offered: dict[tuple[str, str], tuple[_Listed | None, bool]] = {}
         self._aliases: dict[tuple[str, str, str], tuple[_Listed, bool]] = {}
 
@@ -61,26 +61,26 @@ class Offers:
     def _is_offered(self, server: str, tool: str, listed: _Listed | None) -> bool:
         if any(name.endswith(HUB) or self.means(name, server, tool, listed) for name in self._names):
             return True
-        return bool(tool) and any(re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", piece.text) for piece in self._told)
+        return bool(tool) and any(re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", piece.text) for piece in self._texts)
 
     def means(self, name: str, server: str, tool: str, listed: _Listed | None) -> bool:
         """Return whether a name may stand for a server's tool, and not for a namesake on another server.
 
         Args:
-            name: As the model has it.
-            server: As it is called where the tool is known.
+            name: The name that the model uses.
+            server: The server's name where the tool is known.
             tool: The tool's own name.
-            listed: What the server says of its tools, by name; None where what it is called is nobody's name for it, but an address.
+            listed: The server's tool descriptions by name; None where the server's name is only an address.
         """
         if not tools_named(name, [(server, tool)]):
             return False
-        return listed is None or not names_another(name, server, tool) or self._calls_so(name, server, tool, listed)
+        return listed is None or not names_another(name, server, tool) or self._has_alias(name, server, tool, listed)
 
-    def _calls_so(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
+    def _has_alias(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
         """Return whether the name contains the host's own alias for a server, judged by the tools offered.
 
-        All tools that have this name before them are the server's, as the server describes them; and none is told of that has the
-        server's own name, or yet another before it.
+        All offered tools with this prefix are the server's, as described by the server; and no offered tool has the server's
+        own name or another prefix before it.
         """
         key = (name, server, tool)
         cached = self._aliases.get(key)

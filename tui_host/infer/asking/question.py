@@ -10,17 +10,17 @@ from tui_host.infer.asking.speakers import NATIVE
 from tui_host.infer.asking.text_protocols import said_by_person
 
 _OPENING = 8
-"""First requests among which it is: hosts ask for a title, or try whether the model is there, before."""
+"""How many first requests to read: hosts ask for titles and check the model before the question."""
 _READ = 8192
-"""Characters of it that are read for its first line."""
+"""Characters of the question that are read for the first line."""
 
 
 class FirstQuestion:
     """Takes the question from the first request that offers tools, else from the first request.
 
     Attributes:
-        words: Its first line, without secrets and not long; empty before there is one.
-        left: So many more requests are worth a look.
+        words: The question's first line, redacted and shortened; empty before there is a question.
+        left: How many more requests to read.
     """
 
     def __init__(self) -> None:
@@ -31,8 +31,8 @@ class FirstQuestion:
         """Take in the next request.
 
         Args:
-            asking: What it says.
-            redact: What the words pass.
+            asking: The request.
+            redact: Redacts the words.
         """
         tells_of_tools = bool(asking.offered) or asking.protocol != NATIVE
         if not self.left or (self.words and not tells_of_tools):

@@ -21,12 +21,12 @@ class Piece:
 
     Attributes:
         kind: `text`, `call` or `result`.
-        text: What it says; of a call its arguments, as JSON.
-        start: Its first byte in the body: of a text that of the text, else of the whole part.
-        end: One past its last.
-        name: A call's or result's name, empty if it is not known.
-        wire_id: Its id, empty if it has none.
-        says: Where what a result says stands in the body.
+        text: The text; of a call the arguments as JSON.
+        start: The first byte in the body: of a text's content, or of the whole part.
+        end: One past the last byte.
+        name: The name of the call or result, empty if unknown.
+        wire_id: The id of the call or result, empty if there is none.
+        says: Where the content of a result stands in the body.
     """
 
     kind: str
@@ -44,8 +44,8 @@ class Heard:
 
     Attributes:
         role: `model`, `host` (the system prompt), or `user`, who also tells results.
-        pieces: What it is made of, but for thinking and images.
-        mark: The same for messages that say the same.
+        pieces: The message's parts without thinking and images.
+        mark: A mark that equal messages share.
     """
 
     role: str
@@ -64,17 +64,17 @@ class Heard:
 
 def as_one(messages: Sequence[Heard]) -> Heard:
     """Merge consecutive messages of one role."""
-    return _made(messages[0].role, tuple(piece for message in messages for piece in message.pieces))
+    return _message(messages[0].role, tuple(piece for message in messages for piece in message.pieces))
 
 
 def message_of(outline: Outline, part: Part) -> Heard:
     """Read a message of a body; system messages get the role `host`."""
     label = part.label
     role = "model" if label in _MODEL or part.kind in {"call", "thinking"} else "host" if label in _HOST else "user"
-    return _made(role, tuple(_pieces(outline, part)))
+    return _message(role, tuple(_pieces(outline, part)))
 
 
-def _made(role: str, pieces: tuple[Piece, ...]) -> Heard:
+def _message(role: str, pieces: tuple[Piece, ...]) -> Heard:
     mark = hashlib.blake2b(role.encode(), digest_size=16)
     for piece in pieces:
         text = canonical_text(piece.text) or piece.text if piece.kind == "call" else piece.text.strip()
@@ -85,24 +85,24 @@ def _made(role: str, pieces: tuple[Piece, ...]) -> Heard:
 
 def _pieces(outline: Outline, part: Part) -> Iterator[Piece]:
     if part.kind in {"call", "result"}:
-        text = _said(outline.body[part.says[0] : part.says[1]])
+        text = _decoded(outline.body[part.says[0] : part.says[1]])
         names = {"name": part.name, "wire_id": part.wire_id}
         yield Piece(kind=part.kind, text=text, start=part.start, end=part.end, says=part.says, **names)
     elif part.kind in {"message", "text"} and not part.children:
         start, end = part.says
-        text = _said(outline.body[start:end])
+        text = _decoded(outline.body[start:end])
         if text.strip():
             yield Piece(kind="text", text=text, start=start, end=end)
     elif part.kind == "message":
         for child in part.children:
             yield from _pieces(outline, child)
     elif part.kind == "text":  # with a signature
-        text = _said(outline.body[part.says[0] : part.says[1]])
+        text = _decoded(outline.body[part.says[0] : part.says[1]])
         if text.strip():
             yield Piece(kind="text", text=text, start=part.says[0], end=part.says[1])
 
 
-def _said(data: bytes) -> str:
+def _decoded(data: bytes) -> str:
     """Decode a JSON string, join the texts of blocks, or return other JSON as written."""
     try:
         value: JSON = read_json(data) if data else ""

@@ -14,15 +14,15 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.outline import Outline, common_prefix
 
 _LISTS = ("messages", "input", "contents")
-"""The members that hold a conversation, in all dialects."""
+"""The members that hold a conversation in each dialect."""
 _RESULT = ("Tool execution result:", "Error executing tool:", "Observation:")
-"""How results begin that hosts tell in words, in a message of the system's."""
+"""How results in system messages begin."""
 _LEVELS = 2
-"""The body's members, and the elements of these lists."""
+"""The depth of the body's members and the lists' elements."""
 _CONVERSATIONS = 4
-"""So many that go on at a time are looked for in the order in which they did."""
+"""How many concurrent conversations are kept for comparing."""
 MOST_KNOWN = 64 << 20
-"""Bytes of messages that are known at a time."""
+"""The most bytes of messages that are cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +31,9 @@ class Request:
 
     Attributes:
         system: The pieces of the system prompt.
-        messages: The conversation's messages in order; what stands by itself where others have messages is one.
-        offered: The names of the tools that it offers by the vendor's API.
-        around: The body without what is in its list of messages.
+        messages: The messages in order; a lone text in place of messages counts as one message.
+        offered: The names of the tools offered by the vendor's API.
+        around: The body without the elements of the message list.
     """
 
     system: tuple[Piece, ...] = ()
@@ -43,27 +43,29 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Content:
     """The content of some bytes, with the place of their latest occurrence."""
 
     start: int
     messages: tuple[Heard, ...]
     offered: tuple[str, ...]
 
-    def moved(self, start: int) -> _Known:
+    def moved(self, start: int) -> _Content:
         by = start - self.start
-        return self if not by else _Known(start, tuple(_moved(message, by) for message in self.messages), self.offered)
+        return (
+            self if not by else _Content(start, tuple(_moved(message, by) for message in self.messages), self.offered)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
+class _ParsedBody:
     """A parsed body: its message list, the range of each element, and the content of each element."""
 
     body: bytes = b""
     name: str = ""
     start: int = 0
     places: tuple[tuple[int, int], ...] = ()
-    said: tuple[_Known, ...] = ()
+    contents: tuple[_Content, ...] = ()
 
     def shared_with(self, body: bytes) -> int:
         """Return how many leading elements another body shares."""
@@ -75,61 +77,63 @@ class Hearing:
     """Reads requests; of a conversation's next request only new messages are parsed."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, bytes], _Known] = {}
+        self._contents: dict[tuple[str, str, bytes], _Content] = {}
         self._size = 0
         self._marks: dict[tuple[bytes, ...], bytes] = {}
-        self._last: dict[str, deque[_Read]] = {}
+        self._last: dict[str, deque[_ParsedBody]] = {}
 
     def read(self, dialect: Dialect, body: bytes) -> Request:
         """Return the content of a body; empty if the body is no JSON object."""
         last = self._last.setdefault(dialect.name, deque(maxlen=_CONVERSATIONS))
-        best = max(last, key=lambda read: read.shared_with(body), default=_Read())
+        best = max(last, key=lambda read: read.shared_with(body), default=_ParsedBody())
         count = best.shared_with(body)
         start, by = best.start, 0
         short = body
-        if count:  # what both begin with is not read again
+        if count:  # the shared beginning is not parsed again
             by = best.places[count][0] - best.places[0][0]
             short = body[: best.places[0][0]] + body[best.places[count][0] :]
         root = spans(short, walk=_LISTS, depth=_LEVELS)
         if root is None:
             return Request()
         lists = [(name, node) for name, node in root.members if name in _LISTS and node.elements]
-        if len(lists) != 1:  # who says all twice, or in one text, is read as it is
+        if len(lists) != 1:  # bodies with two lists, or with a lone text, are parsed whole
             return self._request([self._read(dialect, "", body, 0)], body)
         name, node = lists[0]
         start, end = node.start, node.end + by
         around = body[:start] + b"[]" + body[end:]
         places = (*best.places[:count], *((element.start + by, element.end + by) for element in node.elements))
-        contents = (*best.said[:count], *(self._read(dialect, name, body[at:to], at) for at, to in places[count:]))
+        contents = (*best.contents[:count], *(self._read(dialect, name, body[at:to], at) for at, to in places[count:]))
         if best in last and count:
             last.remove(best)
-        last.append(_Read(body=body, name=name, start=start, places=places, said=contents))
+        last.append(_ParsedBody(body=body, name=name, start=start, places=places, contents=contents))
         there = self._read(dialect, "", around, 0)
         before = tuple(message for message in there.messages if _start_of(message) < start)
         behind = tuple(message for message in there.messages if _start_of(message) >= start)
-        last_ones = _Known(start + len(b"[]"), behind, ()).moved(end)
-        return self._request([_Known(0, before, there.offered), *contents, last_ones], around)
+        last_ones = _Content(start + len(b"[]"), behind, ()).moved(end)
+        return self._request([_Content(0, before, there.offered), *contents, last_ones], around)
 
-    def _request(self, pieces: Sequence[_Known], around: bytes) -> Request:
+    def _request(self, pieces: Sequence[_Content], around: bytes) -> Request:
         messages = list(_with_results([message for content in pieces for message in content.messages]))
         system = [piece for message in messages if message.role == "host" for piece in message.pieces]
         talk = [message for message in messages if message.role != "host" and message.pieces]
         offered = tuple(name for content in pieces for name in content.offered)
         return Request(system=tuple(system), messages=tuple(self._joined(talk)), offered=offered, around=around)
 
-    def _read(self, dialect: Dialect, name: str, data: bytes, start: int) -> _Known:
+    def _read(self, dialect: Dialect, name: str, data: bytes, start: int) -> _Content:
         """Return the content of a body, or of an element of the named list at `start`."""
         key = (dialect.name, name, data)
-        content = self._known.get(key)
+        content = self._contents.get(key)
         if content is None:
             before = f'{{"{name}":['.encode() if name else b""
             outline = dialect.outline(before + data + b"]}" if name else data)
-            content = _Known(len(before), *_told(outline)) if outline is not None else _Known(0, (), ())
+            content = (
+                _Content(len(before), *_messages_and_tools(outline)) if outline is not None else _Content(0, (), ())
+            )
             self._size += len(data)
             if self._size > MOST_KNOWN:
-                self._known.clear()
+                self._contents.clear()
                 self._size = len(data)
-        self._known[key] = content = content.moved(start)
+        self._contents[key] = content = content.moved(start)
         return content
 
     def _joined(self, messages: Sequence[Heard]) -> Iterator[Heard]:
@@ -153,7 +157,7 @@ class Hearing:
         return Heard(role=messages[0].role, pieces=pieces, mark=self._marks[key])
 
 
-def _told(outline: Outline) -> tuple[tuple[Heard, ...], tuple[str, ...]]:
+def _messages_and_tools(outline: Outline) -> tuple[tuple[Heard, ...], tuple[str, ...]]:
     """Return the messages and tool names of an outline."""
     parts = (
         message

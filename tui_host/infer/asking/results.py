@@ -16,7 +16,7 @@ def results_in(asking: Asking, after: int, calls: Sequence[Asked]) -> Iterator[t
 
     Args:
         asking: The request.
-        after: The place of the answer among its messages, -1 if it is not there.
+        after: The place of the answer among the request's messages, -1 if missing.
         calls: The answer's calls.
     """
     by_id = {call.wire_id: call for call in calls if call.wire_id}
@@ -69,6 +69,6 @@ def _by_name(calls: Sequence[Asked], pieces: Sequence[Piece]) -> Sequence[tuple[
         if number is None:
             return ()
         call = left.pop(number)
-        named[call.name].pop()  # the first that is left of its name is the first of all that could fit
+        named[call.name].pop()  # the first unused call of the name is also the first that fits
         calls_with_results.append((call, piece))
     return calls_with_results

@@ -8,21 +8,21 @@ from tui_host.infer.asking.model_exchange import Asking
 
 _NATIVE = "native"
 _QUOTED = 4096
-"""Characters of a question that is looked for in another request; what is longer, hosts cut."""
+"""The longest question searched for; hosts cut longer questions."""
 _READ = 1 << 18
-"""Characters of that request in which it is."""
+"""Characters of the other request that are searched."""
 
 
 def is_beside(asking: Asking, main: Asking, question: str) -> bool:
     """Return whether a request is the host's own, about a person's question in another request.
 
-    It must be sure: a person may ask two things at once, and say in one what was said in the other. So only what offers no tools counts,
-    beside a request that does, where its one message holds the question as a quotation, between tags or quotes, or as lines of its own.
+    The answer must be certain, because a person may quote one question in another. So only a request without tools counts,
+    beside a request with tools, whose single message quotes the question between tags or quotes, or on lines of its own.
 
     Args:
         asking: The request.
-        main: That of the person.
-        question: What the person asked with it.
+        main: The person's request.
+        question: The person's question.
     """
     if asking.key[0] != main.key[0] or asking.host != main.host or _has_tools(asking) or not _has_tools(main):
         return False

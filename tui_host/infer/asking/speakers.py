@@ -12,14 +12,14 @@ from tui_host.infer.asking.host_names import asks_no_model, host_named, is_host,
 from tui_host.infer.asking.model_exchange import Asking
 
 Agent: TypeAlias = tuple[str, str]
-"""What a request's headers say of who sends it."""
+"""User agent and title from a request's headers."""
 Own: TypeAlias = Mapping[Agent, str]
-"""The hosts that agents were found to be of which these say nothing to their models, but before servers."""
+"""The hosts of agents that name themselves only to servers."""
 
 NATIVE = "native"
-"""The protocol of those who leave it to the vendor's API; and where no tools are told of."""
+"""The protocol of requests that use the vendor's API for tools, and of requests without tools."""
 _NAMED = 2
-"""So many are named: over a tap that runs for long many may speak."""
+"""How many names are listed before the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +27,10 @@ class Speaking:
     """The host, model and protocol of one exchange.
 
     Attributes:
-        host: Who asks, as far as that can be told.
-        agent: What the headers alone say of that.
+        host: The name of the host; empty if unknown.
+        agent: What the headers alone state of the host.
         peer: Who is asked.
-        model: Which model.
+        model: The model's name.
         protocol: The tool protocol.
         has_tools: Tools are offered by the vendor's API.
     """
@@ -59,9 +59,9 @@ def hosts_of(spoken: Collection[Speaking], clients: Iterable[str], own: Own = Ma
     """Return the hosts in order of appearance, model requests before server connections.
 
     Args:
-        spoken: What was asked of models.
-        clients: What the clients of servers call themselves.
-        own: Hosts that do not name themselves to their models.
+        spoken: The speakers of all model requests.
+        clients: The names of the servers' clients.
+        own: Hosts of agents that do not name themselves to models.
     """
     asking = hosts_asking(spoken, own).values()
     calling = list(map(host_named, clients))
@@ -73,8 +73,8 @@ def hosts_of(spoken: Collection[Speaking], clients: Iterable[str], own: Own = Ma
 def hosts_asking(spoken: Collection[Speaking], own: Own) -> Mapping[Speaking, str]:
     """Return the host of each speaker; empty where unknown.
 
-    What hosts are made with stands for one only where it may not be of one that is named: not where the same agent has said who it
-    is, nor where it was found to be one that its servers alone know by name.
+    An SDK stands for a host only if no named host may be meant: the agent has not named itself elsewhere, and no host known
+    only to servers was found for the agent.
     """
     hosts_by_agent: dict[Agent, set[str]] = {agent: {host} for agent, host in own.items()}
     for speaking in spoken:
@@ -91,7 +91,7 @@ def hosts_asking(spoken: Collection[Speaking], own: Own) -> Mapping[Speaking, st
 def own_hosts(spoken: Collection[Speaking], clients: Iterable[str]) -> Own:
     """Return the host of agents that do not name themselves, where clients of servers name exactly one host.
 
-    Only hosts that never name themselves to their models count: of others an agent without a name is another program.
+    Only hosts that never name themselves to models count: beside other hosts an unnamed agent is another program.
     """
     beside = {host for host in map(host_named, clients) if is_host(host) and not asks_no_model(host)}
     host = _only(beside)

@@ -1,6 +1,6 @@
 """Recognise a tapped host's tool protocol of plain text, and find results in its messages.
 
-The forms are those that hosts were seen to send, ours among them.
+The forms were observed in hosts, tui-host among them.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("json", re.compile(r'"tool"\s*:\s*"[^"]*",\s*"arguments"\s*:')),
     ("function", re.compile(r'"function"\s*:\s*"[^"]*",\s*"parameters"\s*:')),
 )
-"""What in a system prompt teaches a protocol, or in an answer follows it; the first that fits."""
+"""Signs of a protocol in the prompt that teaches it, or in an answer that follows it; the first match counts."""
 
 _TOOLS = re.compile(r'^[^\w\n]*Tool:\s*(\S+)|"name"\s*:\s*"([^"\s]+)"|^[^\w\n]*(\w[\w.-]*)(?=:\s)', re.MULTILINE)
-"""Names that a prompt lists."""
+"""Tool names in a prompt's list."""
 _MOST_TOOLS = 2000
 _SERVERS = re.compile(r"^## ([^\n`]+?)(?: \(`.*)?$", re.MULTILINE)
-"""Servers that Cline's prompt lists: a model may read their resources."""
+"""Headings of servers in Cline's prompt; a model may read the servers' resources."""
 
 _READS = "access_mcp_resource"
-"""What reads a resource, as Cline's prompt calls it."""
+"""The name of the tool for reading resources in Cline's prompt."""
 
 _HERMES = "hermes"
 _TAGGED = Form(r"<tool_response>(?P<told>.*?)", r"</tool_response>(?P<name>)")
-"""A result in Hermes' form, which some hosts tell in a message of the vendor's for results."""
+"""A result in Hermes' form, which some hosts send within the vendor's result messages."""
 _SAYS_WHY = r"(?: (?:tool )?(?:call|use))?(?: and provided the following feedback:\s*<feedback>.*?</feedback>)?[.!]?\s*"
-"""What may follow a denial that stands alone. Any other words there are a person's, who begins with the same."""
+"""What may follow a denial in a message of its own. Other words belong to a person whose text begins alike."""
 _SAYS_NO = rf"(?:{DENIAL}{_SAYS_WHY}|(?i:(?:the )?user|用户)[^\n,，?？<]{{0,40}}?{DENIED}[^\n,，?？<]{{0,20}}\s*)"
-"""What some of those made of Cline have without the word for a result behind what Cline calls a call by; and nothing else is said there."""
+"""A denial as some forks of Cline write it, without the word `Result` behind the call's name and with nothing behind the denial."""
 _RESULTS = (
     Form(r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:(?P<told>.*?)"
          r"(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)"),
@@ -67,7 +67,7 @@ _NOT_SAID = (
     Form(r"<environment_details>.*?(?:</environment_details>|\Z)"),
     Form(r"</?(?:task|feedback|answer|user_message)>"),
 )
-"""What a host puts around, or beside, what a person said."""
+"""Wrappings around the person's words, and additions beside them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +75,11 @@ class Envelope:
     """A result in the text of a message.
 
     Attributes:
-        name: What the host names with it: the tool, or the server; empty for nothing.
+        name: The name beside the result: of the tool or the server; empty if none.
         text: The result itself.
-        start: Its first byte in the body.
-        end: One past its last.
-        whole: The same of the object that holds it with the name; of itself, where there is none.
+        start: The first byte in the body.
+        end: One past the last byte.
+        whole: First byte and end of the object around name and result; of the result, if there is no object.
     """
 
     name: str
@@ -105,8 +105,8 @@ def readers_of(name: str, system: str, host: str = "") -> Callable[[], Reader]:
 
     Args:
         name: The tool protocol.
-        system: The prompt that teaches it.
-        host: Who asks: other hosts than ours run calls in prose and in code, too.
+        system: The prompt that teaches the protocol.
+        host: The host's name: hosts other than tui-host also run calls in prose and in code.
     """
     names = _listed(system) if name != "native" else ()
     tools = [ToolSpec(name=name, description="", schema={}, server="", tool=name) for name in names]
@@ -149,8 +149,8 @@ def results_of(body: bytes, protocol: str, message: Heard) -> Sequence[Piece]:
 
     Args:
         body: The request's body.
-        protocol: The tool protocol that it speaks.
-        message: A message of it.
+        protocol: The tool protocol of the request.
+        message: A message of the request.
     """
     results = message.of("result")
     if protocol == _HERMES:
@@ -165,7 +165,7 @@ def _untagged(body: bytes, result: Piece) -> Sequence[Piece]:
     """Split a vendor's result in Hermes' form into the results inside; other results stay whole."""
     message = in_words(body, result)
     envelopes_inside = [] if message is None else list(envelopes(body, message, (_TAGGED,)))
-    if len(envelopes_inside) > 1:  # an id, or a name, that they share says nothing
+    if len(envelopes_inside) > 1:  # a shared id or name decides nothing
         result = replace(result, name="", wire_id="")
     results = [
         replace(result, text=envelope.text, start=envelope.start, end=envelope.end) for envelope in envelopes_inside
@@ -196,8 +196,8 @@ def envelopes(body: bytes, message: Heard, forms: Sequence[Form] = _RESULTS) -> 
 
     Args:
         body: The request's body.
-        message: A message of it.
-        forms: Those in which it may; the first of which there is one.
+        message: A message of the request.
+        forms: The forms to look for; the first form that matches counts.
     """
     texts = message.of("text")
     whole = "\n".join(piece.text for piece in texts)
@@ -207,7 +207,7 @@ def envelopes(body: bytes, message: Heard, forms: Sequence[Form] = _RESULTS) -> 
     for match in matches:
         text = match["told"].strip()
         start = match.end("told") - len(match["told"].lstrip())
-        named = _named(text) if form is _TAGGED else None
+        named = _named_result(text) if form is _TAGGED else None
         name, said_there, low, high = named or (match["name"].strip(), text, 0, len(text))
         names.append(name)
         texts_told.append(said_there)
@@ -218,7 +218,7 @@ def envelopes(body: bytes, message: Heard, forms: Sequence[Form] = _RESULTS) -> 
         yield Envelope(name=name, text=text, start=start, end=end, whole=around)
 
 
-def _named(quoted: str) -> tuple[str, str, int, int] | None:
+def _named_result(quoted: str) -> tuple[str, str, int, int] | None:
     """Return tool name, text and range of a Hermes result that names its tool; None for a bare result."""
     if not quoted.startswith("{"):
         return None
@@ -265,7 +265,7 @@ def _places(body: bytes, texts: Sequence[Piece], ranges: Sequence[tuple[int, int
 _RUNS = re.compile(
     rb"([^\\\x80-\xff]+)|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[\xc0-\xff][\x80-\xbf]+"
 )
-"""Bytes that are a character each, or one character in several."""
+"""A run of single-byte characters, or one character of several bytes."""
 
 
 def offsets_of(quoted: bytes, *characters: int) -> tuple[int, ...]:

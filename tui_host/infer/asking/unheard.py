@@ -11,16 +11,16 @@ from tui_host.infer.asking.request_messages import Heard
 from tui_host.infer.asking.text_protocols import said_by_person
 
 _ANSWERS = 50
-"""Answers of a conversation among which one is looked for that stands in a request behind what was said in that conversation."""
+"""How many of a conversation's latest answers to compare with a message."""
 _TALKS = 4
-"""Conversations in which the same was said that are looked through for it, the last first."""
+"""How many of the latest conversations with the same message to search."""
 
 
 class Unheard:
     """Takes in requests in order of time and recognises repeated messages.
 
-    A message is known by the one beside it: much is said in many conversations, hardly with the same before or behind it. So what hosts
-    cut from the beginning, or change in one place, is no news.
+    A message is recognised together with a neighbour, because single messages recur in many conversations. So a history that a
+    host cuts or edits in one place is still recognised.
     """
 
     def __init__(self) -> None:
@@ -35,8 +35,8 @@ class Unheard:
 
         Args:
             asking: The next request.
-            talk: Names its conversation.
-            after: The place of the answer from which it goes on, -1 if that is not there: all before it is known.
+            talk: The key of the conversation.
+            after: The place of the answer that the request continues, -1 if missing; all messages before are known.
         """
         first = max(after, 0)
         messages = asking.messages[first:]

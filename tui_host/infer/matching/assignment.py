@@ -26,7 +26,7 @@ def necessary_pairs(edges: Edges) -> dict[FrameKey, str]:
     for frame, calls in edges.items():
         for call in calls:
             callers.setdefault(call, []).append(frame)
-    # a free frame may take a call, whose frame takes another; a free call may take a frame, whose call takes another
+    # a free frame may displace a matched frame, and a free call may displace a matched call, along a path
     after = {
         frame: [frames_by_call[call] for call in calls if call in frames_by_call and frames_by_call[call] != frame]
         for frame, calls in edges.items()

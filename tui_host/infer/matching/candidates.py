@@ -13,7 +13,7 @@ from tui_host.infer.same_result import END, HINT, OTHER, denies, fails, gives_up
 from tui_host.infer.tool_aliases import names_server
 
 _TELLING = 20
-"""Characters of a text from which on the same text elsewhere is no chance."""
+"""The length from which two equal texts are no chance."""
 _EVER_NS = 1 << 62
 """When everything is over."""
 
@@ -24,7 +24,7 @@ class Places:
     A frame is compared with each result once, not once for each call.
 
     Args:
-        texts: What is told.
+        texts: The texts of the results.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -33,7 +33,7 @@ class Places:
 
     def tell(self, frame: Sent, at_ns: int) -> int | None:
         """Return the best grade of the results for a frame's answer; None if some grade is open and no result fits."""
-        state = _state(frame, at_ns)
+        state = _outcome(frame, at_ns)
         if state not in self._best:
             grades = {_grade(text, state) for text in self._texts}
             best = max((grade or OTHER for grade in grades), default=OTHER)
@@ -67,21 +67,21 @@ class Candidate:
 
     Attributes:
         asked: The call.
-        arguments: Its arguments in the one form that equal arguments have; None if they are no JSON.
-        tools: Server and own name of the tools that its name may stand for.
-        talk: The first exchange of its conversation.
-        agent: Who asked for it, as far as requests tell that apart.
-        connections: Those on which its host may have sent it; None for all.
-        until_ns: When the conversation went on; None while it has not.
-        told: Where the model was told of it first, None if nothing yet.
-        places: What it was told of calls of the same answer, this one too, where nothing but the order says what belongs to which; None
-            where it is told in its own place.
-        is_twin: A call of the same answer asks for the same, is told otherwise, and again nothing but the order says which is which.
-        is_timed: It is told when it was asked for, not only behind what.
-        is_of_before: It was asked for before anything was recorded; what it was is known from what a request repeats.
-        clock: Capture and peer, whose one log tells its times: an import has several in one capture.
-        cut_ns: How much later at most things happened to it than is told, as the model's clock leaves out what is smaller.
-        boot_ns: When the clock of its tap stood at nothing, None where that is not known.
+        arguments: The arguments in canonical form; None if not JSON.
+        tools: Server and own name of the tools that the call's name may stand for.
+        talk: The key of the conversation's first exchange.
+        agent: The agent that made the call, as far as requests tell agents apart.
+        connections: The connections that the call's host may use; None for all.
+        until_ns: When the conversation continued; None while waiting.
+        told: The first result, None if there is none yet.
+        places: The results that may be the call's, where only the order assigns results; None where the call's own result
+            is known.
+        is_twin: Whether an equal call of the answer has a different result and only the order tells the calls apart.
+        is_timed: Whether the time of the call was recorded; else only the order is known.
+        is_of_before: Whether the call was made before the capture began and is known from a request alone.
+        clock: Capture and peer whose log has the call's times: an imported capture may have several logs.
+        cut_ns: How much later than recorded the events may be, as the model's clock leaves out fractions.
+        boot_ns: The zero of the tap's monotonic clock; None if unknown.
     """
 
     asked: Asked
@@ -116,7 +116,7 @@ class Candidate:
 
     def tells_itself(self, frame: Sent) -> int | None:
         """Grade how the call's own result repeats a frame's answer; None if undecidable."""
-        return None if self.told is None else _grade(self.told.text, _state(frame, self.told.at_ns))
+        return None if self.told is None else _grade(self.told.text, _outcome(frame, self.told.at_ns))
 
     def tells(self, frame: Sent) -> int | None:
         """Grade the call's result as `tells_itself` does; None where results may be swapped within the answer."""
@@ -133,7 +133,7 @@ class Candidate:
 
     def is_given_up(self, frame: Sent) -> bool:
         """Return whether the frame's answer came too late for the call's result, or never."""
-        return not isinstance(_state(frame, _EVER_NS if self.told is None else self.told.at_ns), Says)
+        return not isinstance(_outcome(frame, _EVER_NS if self.told is None else self.told.at_ns), Says)
 
     @property
     def may_have_failed(self) -> bool:
@@ -164,7 +164,7 @@ Possible: TypeAlias = dict[FrameKey, list[Candidate]]
 """The calls that each frame may carry, by the frame's key."""
 
 
-class _Ended(Enum):
+class _Outcome(Enum):
     """How a frame ended whose answer the model did not get in time."""
 
     WAITED_FOR = auto()
@@ -173,26 +173,26 @@ class _Ended(Enum):
     OPEN = auto()
 
 
-def _state(frame: Sent, at_ns: int) -> _Ended | Says:
+def _outcome(frame: Sent, at_ns: int) -> _Outcome | Says:
     """Return a frame's answer at a time, or how the frame ended without an answer by then."""
     answer = frame.answer
     if frame.dropped:
-        return _Ended.WAITED_FOR if frame.dropped[0] > at_ns + frame.within_ns else _Ended.DROPPED
-    if answer is None:  # what never came may also have been asked for again where no tap was
-        return _Ended.OPEN
-    return _Ended.LATE if answer.at_ns > at_ns + frame.within_ns else answer.says
+        return _Outcome.WAITED_FOR if frame.dropped[0] > at_ns + frame.within_ns else _Outcome.DROPPED
+    if answer is None:  # a lost frame may also have been repeated where no tap was
+        return _Outcome.OPEN
+    return _Outcome.LATE if answer.at_ns > at_ns + frame.within_ns else answer.says
 
 
-def _grade(text: str, state: _Ended | Says) -> int | None:
+def _grade(text: str, state: _Outcome | Says) -> int | None:
     """Grade how a result repeats a frame's answer."""
     match state:
-        case _Ended.WAITED_FOR:
+        case _Outcome.WAITED_FOR:
             return OTHER
-        case _Ended.DROPPED:
+        case _Outcome.DROPPED:
             return END if gives_up(text) else None
-        case _Ended.LATE if gives_up(text):
+        case _Outcome.LATE if gives_up(text):
             return HINT
-        case _Ended.LATE | _Ended.OPEN:
+        case _Outcome.LATE | _Outcome.OPEN:
             return OTHER if refuses(text) else None
         case Says():
             return tells(text, state)

@@ -16,7 +16,7 @@ from tui_host.infer.same_result import BEGINNING, END, HINT, OTHER, SAME
 
 _GRADES = (SAME, BEGINNING, END, HINT)
 _MOST_ORDERED = 8
-"""Alike calls up to which all orders are looked at in which they may have been told."""
+"""The most equal calls for which all orders of results are tried."""
 
 
 def competing(carried: Iterable[Carried], possible: Possible) -> list[tuple[list[Carried], list[Candidate]]]:
@@ -39,11 +39,11 @@ class Doubts:
     """What else the calls and frames of a group may belong to.
 
     Attributes:
-        tries: Which frames may have been sent in place of others.
-        unasked: Server and name of tools that are called without a model's asking, too.
-        unclear: Calls, as what is alike in them, beside which one was told what no frame brought, maybe in its host's words.
-        otherwise: Frames that may carry a call of which a host tells something else.
-        timed: The captures of which is known how far their clocks are off; None for all.
+        tries: Decides which frames may be first tries of others.
+        unasked: Server and name of tools that are also called without a captured model.
+        unclear: The `alike` keys of calls beside which an equal call has a result that no frame brought.
+        otherwise: Frames that may carry a call whose host reports a different result.
+        timed: The captures with known clock offsets; None for all.
     """
 
     tries: Tries
@@ -60,10 +60,10 @@ class Competition:
         carried: The frames.
         calls: The calls.
         possible: The calls that each frame may carry.
-        doubts: What else they may belong to.
+        doubts: What else the frames and calls may belong to.
 
     Attributes:
-        as_asked: Calls whose results can only be told in the order in which they were asked for.
+        as_asked: Calls whose results can only stand in the order of the calls.
     """
 
     def __init__(
@@ -73,14 +73,13 @@ class Competition:
         self._calls = {call.asked.key: call for call in calls}
         self._doubts = doubts
         self._joined: dict[str, tuple[Sent, ...]] = {}
-        self._before: set[FrameKey] = set()  # not answered, and maybe what a call was sent with before that has another
+        self._before: set[FrameKey] = set()  # unanswered frames that may be first tries of a call with another frame
         self.as_asked: set[str] = set()
         self._left = {frame.key: dict.fromkeys(call.asked.key for call in possible[frame.key]) for frame in carried}
         self._frames: dict[str, dict[FrameKey, None]] = defaultdict(dict)
         self._grades: dict[tuple[FrameKey, str], int | None] = {}
-        self._doubtful: set[tuple[FrameKey, str]] = (
-            set()
-        )  # what may still be told of the call, or was in another's place
+        # pairs whose result may still arrive, or stands in another place
+        self._doubtful = set[tuple[FrameKey, str]]()
         for frame in carried:
             for call in possible[frame.key]:
                 pair = frame.key, call.asked.key
@@ -93,7 +92,7 @@ class Competition:
         """Return the frames of the calls that are certain.
 
         Args:
-            orders: What hosts have shown of the order in which they send; that may make more certain.
+            orders: The order that hosts have shown in sending, which may decide more pairs.
         """
         while any(map(self._take_told, _GRADES)) or self._take_necessary() or self._take_twins(orders):
             pass
@@ -129,7 +128,7 @@ class Competition:
             if len(calls) == often[calls[0] if calls else ""] == 1
             and not any((key, call) in self._doubtful for call in self._left[key])
         ]
-        return self._take_some(pair for pair in pairs if self._is_its_end(*pair))
+        return self._take_some(pair for pair in pairs if self._is_only_outcome(*pair))
 
     def _take_some(self, pairs: Iterable[tuple[FrameKey, str]]) -> bool:
         before = len(self._joined)
@@ -140,7 +139,7 @@ class Competition:
     def _take_necessary(self) -> bool:
         """Take the pairs that every largest assignment contains.
 
-        That is where a frame that brought nothing in time may be a call's first try, and where it may not.
+        A pair counts only if certain both with and without frames that may be failed first tries.
         """
         with_tries = necessary_pairs({key: list(calls) for key, calls in self._left.items()})
         without = necessary_pairs(
@@ -183,8 +182,8 @@ class Competition:
             len(calls) == len(keys) > 1
             and len({call.answer for call in calls}) == 1
             and all(len(self._frames[name]) == len(keys) for name in names)
-            and not any(call.was_denied for call in calls)  # else one of the frames is another's second
-            and not any(call.alike in self._doubts.unclear for call in calls)  # or its first
+            and not any(call.was_denied for call in calls)  # else one of the frames is a second try
+            and not any(call.alike in self._doubts.unclear for call in calls)  # or a first try
         )
 
     def _ordered_twins(
@@ -197,12 +196,12 @@ class Competition:
         if len(calls) > _MOST_ORDERED or not all(call.is_twin for call in calls):
             return
         if all(self._is_of_no_other(frame.key, call.asked.key) for frame in carried for call in calls):
-            frames_told = _told(calls, carried)
+            frames_told = _frames_by_result(calls, carried)
             if _are_as_asked(calls, carried, frames_told):
                 self.as_asked |= {call.asked.key for call in calls}
                 yield from ((call, frames_told[call.asked.key]) for call in calls if call.asked.key in frames_told)
 
-    def _is_its_end(self, key: FrameKey, call: str) -> bool:
+    def _is_only_outcome(self, key: FrameKey, call: str) -> bool:
         """Return whether a frame's outcome can only be the call's: an answer in time, or an end nobody else shares."""
         frame = self._carried[key].last
         if not self._calls[call].is_given_up(frame):
@@ -240,7 +239,7 @@ def _in_order(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequenc
     return list(zip(calls, carried, strict=True)) if is_usual else ()
 
 
-def _told(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, Carried]:
+def _frames_by_result(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, Carried]:
     """Return the frame whose answer each call's result repeats, as far as results decide."""
     own = [replace(call, places=None, is_twin=False) for call in calls]
     possible = {frame.key: [call for call in own if call.tells(frame.last) != OTHER] for frame in carried}
@@ -252,7 +251,7 @@ def _told(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, C
 def _are_as_asked(calls: Sequence[Candidate], carried: Sequence[Carried], frames_told: Mapping[str, Carried]) -> bool:
     """Return whether results of equal calls can only be in the order of the calls, not of sending or answering."""
     if any(not frame.last.dropped and calls[0].is_given_up(frame.last) for frame in carried):
-        return False  # nobody knows when a host gave up what never came, or came too late
+        return False  # nobody knows when a host gave up a lost or late answer
 
     def can_be(call: Candidate, frame: Carried) -> bool:
         return frames_told.get(call.asked.key, frame) is frame and call.tells_itself(frame.last) != OTHER

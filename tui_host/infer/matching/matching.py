@@ -30,11 +30,11 @@ class Matched:
     """The outcome of matching.
 
     Attributes:
-        frames: The frames of each call that has any, by the call's key; several where it was sent again because no answer came.
-        told: Calls whose result does not stand where it would by the order alone: the call in whose place it stands, None if
-            that is doubtful.
-        told_otherwise: Calls of which the model is told something else than what their frames brought.
-        doubtful: The frames that one of these calls may have carried, where nothing tells which.
+        frames: The frames of each matched call, by the call's key; several if the host sent the call again.
+        told: Calls whose result stands in another place than the order suggests, with the call of that place; None if
+            doubtful.
+        told_otherwise: Calls whose result differs from their frames' answer.
+        doubtful: The possible calls of frames without a certain call.
     """
 
     frames: Mapping[str, tuple[Sent, ...]]
@@ -54,7 +54,7 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: 
     candidates = with_twins(candidates)
     named = _by_id(candidates, frames)
     used = {frame.key for sent in named.values() for frame in sent}
-    # where some frames name their calls, others name calls that nobody saw asked for
+    # where some frames contain call ids, other frames' ids are of calls that were not captured
     naming = {frame.line for sent in named.values() for frame in sent}
     left = [frame for frame in frames if frame.key not in used and not (frame.ids and frame.line in naming)]
     waiting = [candidate for candidate in candidates if candidate.asked.key not in named]
@@ -196,7 +196,7 @@ def _competed(
     orders, size = Orders(candidates, joined), -1
     while size < len(joined):
         if size >= 0:
-            orders.know(candidates, joined)  # which connections are of one host
+            orders.know(candidates, joined)  # learn which connections are of one host
         size = len(joined)
         for group in filter(Competition.is_open, groups):
             joined.update(group.joined(orders))

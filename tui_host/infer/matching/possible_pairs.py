@@ -27,13 +27,13 @@ from tui_host.infer.same_result import BEGINNING, OTHER, SAME, SHORT
 from tui_host.infer.tool_aliases import names_server
 
 _FEW = 32
-"""Calls of one kind among which all are looked at to find out how far clocks are off."""
+"""The most calls of one kind that are compared for clock offsets."""
 _EVER_NS = 1 << 62
-"""How exact times are before it is known how far clocks are off."""
+"""The uncertainty of times before clock offsets are known."""
 _PATIENCE_NS = 3000 * 1_000_000_000
-"""So long after it was asked for may a call be sent whose conversation does not go on; less than a clock's other zone is off."""
+"""How long after a call its frame may be sent if the conversation does not continue; less than a time zone."""
 _Kind: TypeAlias = tuple[str, str, str]
-"""Server, tool, and arguments in the form that those have which may be sent for each other."""
+"""Server, tool, and arguments in `lean` form."""
 
 
 class PossiblePairs:
@@ -45,8 +45,8 @@ class PossiblePairs:
 
     Attributes:
         frames: The frames in the order of time.
-        timed: The captures of which is known how far their clocks are off.
-        refused: The calls that each frame might carry but for what is told of them, as far as was looked.
+        timed: The captures with known clock offsets.
+        refused: The calls whose result speaks against a frame, by frame.
     """
 
     def __init__(self, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> None:
@@ -68,16 +68,16 @@ class PossiblePairs:
     @classmethod
     def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> PossiblePairs:
         """Build the pairs with the times of all frames on the model's clock."""
-        field = cls(candidates, frames)
-        shifts, timed = field.shifts()
+        pairs = cls(candidates, frames)
+        shifts, timed = pairs.shifts()
         unlikely = {capture: Shift() for capture, shift in shifts.items() if not is_likely(shift)}
-        of_one_machine = field._of_one_machine()
+        of_one_machine = pairs._of_one_machine()
         sure = unlikely | of_one_machine
         shifts |= sure
         fits: dict[Line, list[Fit]] = defaultdict(list)
-        for frame, call in field.fitting(shifts):
+        for frame, call in pairs.fitting(shifts):
             if frame.capture in sure or (timed and frame.capture != call.asked.capture):
-                continue  # taps run beside each other: those of which nothing is told have the clock of the others
+                continue  # taps run side by side, so a tap without evidence has the clock of the others
             if is_likely((fit := _fit(frame, call)).shift):
                 fits[frame.line].append(fit)
         of_line = {frame.line: shifts[frame.capture] for frame in frames}
@@ -85,16 +85,16 @@ class PossiblePairs:
         for line, line_fits in fits.items():
             for fit in agreeing(of_line[line], line_fits):
                 found_on[fit.call].add(line)
-        for line, line_fits in fits.items():  # what another connection has is not missing on this one
+        for line, line_fits in fits.items():  # calls on another connection are not missing on this one
             of_line[line] = doubted(of_line[line], [fit for fit in line_fits if found_on[fit.call] <= {line}])
-        cuts = field._cuts()
+        cuts = pairs._rounding()
         moved = cls(
-            candidates, [_on_clock(frame, of_line[frame.line].blurred(*cuts[frame.key])) for frame in field.frames]
+            candidates, [_on_clock(frame, of_line[frame.line].blurred(*cuts[frame.key])) for frame in pairs.frames]
         )
         moved.timed = timed | of_one_machine.keys()
         return moved
 
-    def _cuts(self) -> Mapping[FrameKey, tuple[int, int]]:
+    def _rounding(self) -> Mapping[FrameKey, tuple[int, int]]:
         """Return by how much each frame's time may differ because a clock leaves out fractions."""
         cuts: dict[FrameKey, tuple[int, int]] = {}
         for kind, frames in self._frames.items():
@@ -110,7 +110,7 @@ class PossiblePairs:
         A tap without unambiguous pairs gets the offset of the other taps.
         """
         telling = {
-            frame.key: list(self._telling(replace(frame, within_ns=_EVER_NS), kind))
+            frame.key: list(self._fitting_by_content(replace(frame, within_ns=_EVER_NS), kind))
             for kind, frames in self._frames.items()
             for frame in frames
         }
@@ -162,7 +162,7 @@ class PossiblePairs:
                     if call.may_be_on(frame) and call.tells_beside(timeless):
                         yield frame, call
 
-    def _telling(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
+    def _fitting_by_content(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
         """Yield the calls that a frame may carry by content alone; of many calls only exact matches."""
         calls = [call for call in self._calls.get(kind, ()) if call.may_be_on(frame)]
         if len(calls) > _FEW:
@@ -172,7 +172,7 @@ class PossiblePairs:
         grades = [(call, call.tells_beside(frame) if call.is_twin else call.tells(frame)) for call in calls]
         is_sure = len(_first_text(frame)) >= SHORT and any(grade for _, grade in grades)
         for call, grade in grades:
-            if grade or (grade is None and not is_sure):  # it may be told nothing yet, or in another's place
+            if grade or (grade is None and not is_sure):  # the result may come later, or stand in another place
                 yield call
 
     def is_repeated(self, call: Candidate) -> bool:
@@ -194,11 +194,13 @@ class PossiblePairs:
                 own = [(call, call.tells(frame)) for call in alive if call.may_be_on(frame)]
                 able.append((frame, [call for call, grade in own if grade != OTHER]))
                 self.refused[frame.key] = [call for call, grade in own if grade == OTHER]
-            elsewhere = _elsewhere(able)
+            elsewhere = _possibly_swapped(able)
             brought = Counter(_first_text(frame) for frame in frames)
             for frame, own in able:
                 is_only = brought[_first_text(frame)] == 1 and len(_first_text(frame)) >= SHORT
-                calls_by_frame[frame.key] = _naming(_told(own, frame, elsewhere, is_only=is_only), frame)
+                calls_by_frame[frame.key] = _of_named_server(
+                    _without_unreported(own, frame, elsewhere, is_only=is_only), frame
+                )
         return calls_by_frame
 
 
@@ -261,7 +263,7 @@ def _until(call: Candidate) -> int:
     return call.asked.at_ns + _PATIENCE_NS if call.until_ns is None else call.until_ns
 
 
-def _elsewhere(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[str]:
+def _possibly_swapped(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[str]:
     """Return the calls whose answer may stand in the place of another call's result."""
     return {
         call.asked.key
@@ -271,7 +273,9 @@ def _elsewhere(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[st
     }
 
 
-def _told(calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_only: bool) -> list[Candidate]:
+def _without_unreported(
+    calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_only: bool
+) -> list[Candidate]:
     """Remove calls without a result where other calls' results certainly repeat the frame's answer.
 
     The other calls must have been made before the frame for certain: else their host may have kept the result. If no other
@@ -285,7 +289,7 @@ def _told(calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_
     return calls
 
 
-def _naming(calls: list[Candidate], frame: Sent) -> list[Candidate]:
+def _of_named_server(calls: list[Candidate], frame: Sent) -> list[Candidate]:
     """Remove calls that do not name the frame's server where another call of their answer does."""
     if len(calls) < 2:
         return calls

@@ -14,7 +14,7 @@ from tui_host.infer.matching.candidates import Candidate
 from tui_host.infer.same_result import OTHER, SAME
 from tui_host.llm.fold import MOST_CALLS
 
-_Said: TypeAlias = tuple[str, str, str]
+_ResultKind: TypeAlias = tuple[str, str, str]
 
 
 def placed(
@@ -24,18 +24,18 @@ def placed(
 
     Args:
         candidates: All calls.
-        joined: The frames of those that have any.
-        as_asked: Calls that are known to be told in their own places.
+        joined: The frames of the matched calls.
+        as_asked: Calls whose results are known to stand in their own places.
 
     Returns:
-        Of each such call the one in whose place its result stands, None if that is doubtful, as it is of more calls than are heard of
-        an answer; and the calls whose frames cannot be theirs, as what came back is told nowhere.
+        The place of each such result by call, None if doubtful or if the answer has too many calls; and the calls that cannot
+        have their frames because no result repeats the frame's answer.
     """
     answers: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for call in candidates:
         if call.told is not None and not call.told.by_id:
             answers[call.answer].append(call)
-    counts = Counter(_said(call) for calls in answers.values() for call in calls)
+    counts = Counter(_kind_of(call) for calls in answers.values() for call in calls)
     places_by_call: dict[str, str | None] = {}
     refuted: set[str] = set()
     unsure: set[str] = set()
@@ -56,19 +56,19 @@ class _Places:
     """The places of one answer's results.
 
     Attributes:
-        found: The place of each call that is certain.
-        left: The places that are left for each of the others, with how they tell what came back.
-        refuted: Calls whose results are told nowhere.
+        found: The places of calls with a certain place.
+        left: The possible places of the other calls, with their grades.
+        refuted: Calls whose answers no result repeats.
     """
 
     def __init__(
-        self, calls: Sequence[Candidate], joined: Mapping[str, tuple[Sent, ...]], counts: Mapping[_Said, int]
+        self, calls: Sequence[Candidate], joined: Mapping[str, tuple[Sent, ...]], counts: Mapping[_ResultKind, int]
     ) -> None:
         self._calls = {call.asked.key: call for call in calls}
         self._sent = joined.keys()
-        self._said = counts
+        self._kind_of = counts
         self.found: dict[str, str | None] = {}
-        self.left = {call.asked.key: self._of(call, joined.get(call.asked.key, ())) for call in calls}
+        self.left = {call.asked.key: self._possible_places(call, joined.get(call.asked.key, ())) for call in calls}
         often = Counter(place for places in self.left.values() if len(places) == 1 for place in places)
         self.refuted = {
             key
@@ -79,7 +79,7 @@ class _Places:
             del self.left[key]
         self.found |= dict.fromkeys(self.refuted)
 
-    def _of(self, call: Candidate, frames: Sequence[Sent]) -> dict[str, int | None]:
+    def _possible_places(self, call: Candidate, frames: Sequence[Sent]) -> dict[str, int | None]:
         """Return the places whose results best repeat the frame's answer."""
         open_ones = self._open_to(call)
         if not frames:
@@ -142,17 +142,17 @@ class _Places:
     def _may_be_cached(self, key: str, place: str) -> bool:
         """Return whether the result in a place may come from the host's cache, as an equal call has the same result."""
         placed_call = self._calls[place]
-        if key == place or place in self._sent or placed_call.was_denied or self._said[_said(placed_call)] < 2:
+        if key == place or place in self._sent or placed_call.was_denied or self._kind_of[_kind_of(placed_call)] < 2:
             return False
         beside = (rival for rival in self._open_to(self._calls[key]) if rival is not placed_call)
-        return not all(rival.was_denied for rival in beside)  # what was sent is not told that it was denied
+        return not all(rival.was_denied for rival in beside)  # a call with a frame has no denial as its result
 
     def _text(self, place: str) -> str:
         result = self._calls[place].told
         return result.text if result is not None else ""
 
 
-def _said(call: Candidate) -> _Said:
+def _kind_of(call: Candidate) -> _ResultKind:
     """Return tool, arguments and result of a call."""
     return call.asked.name, call.arguments or call.asked.arguments, "" if call.told is None else call.told.text
 

@@ -10,22 +10,24 @@ from tui_host.infer.call_values import Carried, FrameKey, Line, Sent
 from tui_host.infer.matching.candidates import Candidate, Possible
 
 _SOONEST_NS = 20_000_000
-"""Sooner than this no host gives up without a word what it sends again on another connection."""
+"""The least time before a host silently gives up a try and sends another on a new connection."""
 
 
 class Tries:
     """Decides whether an unanswered frame may be the first try of a call that another frame carried later.
 
-    Hosts send again on a connection that holds, too, and not all cancel what they wait for no longer.
+    Hosts also retry on a live connection, and not all cancel the first try.
 
     Args:
         carried: The frames.
-        possible: The calls that each may carry.
+        possible: The calls that each frame may carry.
     """
 
     def __init__(self, carried: Iterable[Carried], possible: Mapping[FrameKey, Sequence[Candidate]]) -> None:
         self._possible = possible
-        self._last: dict[str, dict[Line, Carried]] = defaultdict(dict)  # whatever a frame may follow, the last may
+        self._last: dict[str, dict[Line, Carried]] = defaultdict(
+            dict
+        )  # the latest frame may follow whatever any frame may follow
         for frame in sorted(carried, key=lambda frame: frame.sent):
             for call in possible[frame.key]:
                 self._last[call.asked.key][frame.first_line] = frame
@@ -55,9 +57,9 @@ def carried(possible: Possible, frames: Sequence[Sent], sendable: Possible) -> I
     """Yield the frames, joining an unanswered frame with its only possible retry if one call may have both.
 
     Args:
-        possible: The calls that each frame may carry. Those of a frame that was sent again become fewer.
+        possible: The calls that each frame may carry; retries lose calls that their first try cannot carry.
         frames: The frames.
-        sendable: The same, with calls of which a host tells something else.
+        sendable: The calls that each frame may carry, including calls with different results.
     """
     alike: dict[tuple[str, str, str], list[Sent]] = defaultdict(list)
     for frame in frames:
@@ -73,7 +75,7 @@ def _sent_again(possible: Possible, frames: Sequence[Sent], sendable: Possible) 
     for frame in frames:
         now = Carried((frame,))
         before = waiting.only_before(frame)
-        if before is not None:  # else it is doubtful which of them it is
+        if before is not None:  # with several, nothing tells which one was sent again
             waiting.remove(before)
             if _is_meant(possible, frame, before, frames, sendable) and not tries.are_on_its_line(before):
                 possible[frame.key] = [call for call in possible[before.key] if call in possible[frame.key]]

@@ -15,26 +15,26 @@ from tui_host.infer.call_values import Carried, Line, Sent
 from tui_host.infer.matching.candidates import Candidate
 
 SURE = 1000
-"""A host that sends in any order sends all that tells as the answer has it once in so many times: then it is no chance."""
+"""How many orders must have been possible before an order counts as a habit and not as chance."""
 _AT_ONCE_NS = 250_000_000
-"""Within this no person decides on the next call: what follows sooner follows by itself."""
+"""The pause within which no person decides on the next call."""
 
 
 @dataclass(slots=True)
-class _Shown:
+class _SeenOrder:
     """The order that one host has shown.
 
     Attributes:
-        chances: Of how many orders that there might have been it was each time that of the answer.
-        at_once: The same of calls that were sent before those before them were answered.
-        is_otherwise: It has sent some in another order.
+        chances: How many orders were possible in total, where each time the order of the answer was used.
+        at_once: The same for calls sent before the earlier calls were answered.
+        is_otherwise: Whether the host has used another order.
     """
 
     chances: int = 1
     at_once: int = 1
     is_otherwise: bool = False
 
-    def add(self, shown: _Shown) -> None:
+    def add(self, shown: _SeenOrder) -> None:
         """Add the order shown on another connection."""
         self.chances *= shown.chances
         self.at_once *= shown.at_once
@@ -46,13 +46,13 @@ class Orders:
 
     Args:
         candidates: The calls.
-        joined: The frames of those that have any.
+        joined: The frames of the matched calls.
     """
 
     def __init__(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
-        self._of_line: dict[Line, _Shown] = defaultdict(_Shown)
+        self._of_line: dict[Line, _SeenOrder] = defaultdict(_SeenOrder)
         sent: dict[tuple[object, Line], list[tuple[int, Carried]]] = defaultdict(list)
-        for call, carried in _known(candidates, joined):
+        for call, carried in _joined_calls(candidates, joined):
             if _was_there(carried.frames[0], call):
                 sent[call.answer, carried.first_line].append((call.asked.number, carried))
         for (_, line), batch in sent.items():
@@ -61,15 +61,15 @@ class Orders:
 
     def know(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
         """Learn which connections belong to one host, from all calls joined so far."""
-        joined_calls = list(_known(candidates, joined))
+        joined_calls = list(_joined_calls(candidates, joined))
         self._line_of = {call.talk: carried.first_line for call, carried in joined_calls}
         self._hosts = _hosts([(call.talk, line) for call, carried in joined_calls for line in carried.lines])
-        self._shown: dict[Line, _Shown] = defaultdict(_Shown)
+        self._shown: dict[Line, _SeenOrder] = defaultdict(_SeenOrder)
         for line, shown in self._of_line.items():
             self._shown[self._hosts[line]].add(shown)
 
     @staticmethod
-    def _learn(shown: _Shown, batch: Sequence[tuple[int, Carried]]) -> None:
+    def _learn(shown: _SeenOrder, batch: Sequence[tuple[int, Carried]]) -> None:
         numbers, carried = [number for number, _ in batch], [frame for _, frame in batch]
         if numbers != sorted(numbers):
             shown.is_otherwise = True
@@ -79,13 +79,15 @@ class Orders:
 
     def are_shown(self, call: Candidate, carried: Sequence[Carried]) -> bool:
         """Return whether the host is known to send calls in the answer's order, and sent these frames at once."""
-        own = self._line_of.get(call.talk, carried[0].first_line)  # of its host, which may have others
+        own = self._line_of.get(
+            call.talk, carried[0].first_line
+        )  # the host of the call, which may have other connections
         lines = {own, *(frame.first_line for frame in carried)}
         shown = [self._shown[host] for host in {self._hosts.get(line, line) for line in lines} if host in self._shown]
         is_any_beside = any(map(_is_beside, carried, carried[1:]))
         chances = prod(
             host_orders.at_once if is_any_beside else host_orders.chances for host_orders in shown
-        )  # all are of its host
+        )  # all belong to the host
         return (
             chances >= SURE and not any(host_orders.is_otherwise for host_orders in shown) and follow_at_once(carried)
         )
@@ -96,7 +98,7 @@ def _was_there(frame: Sent, call: Candidate) -> bool:
     return frame.since_ns + frame.within_ns <= call.asked.at_ns
 
 
-def _known(
+def _joined_calls(
     candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]
 ) -> Iterator[tuple[Candidate, Carried]]:
     return ((call, Carried(joined[call.asked.key])) for call in candidates if call.asked.key in joined)

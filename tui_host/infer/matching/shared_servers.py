@@ -18,10 +18,10 @@ class Connection:
     """A connection to a server, with calls or without.
 
     Attributes:
-        line: Names it.
+        line: The connection's key.
         server: The server's name.
-        client: What its client calls itself.
-        since_ns: When it began.
+        client: The client's name.
+        since_ns: When the connection began.
     """
 
     line: Line
@@ -35,8 +35,8 @@ class SharedServers:
 
     Args:
         connections: All connections.
-        frames: The frames that name no call, on the model's clock.
-        named: The frames that name theirs.
+        frames: The frames without a call id, on the model's clock.
+        named: The frames with a call id.
     """
 
     def __init__(
