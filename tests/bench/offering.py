@@ -20,8 +20,8 @@ from tui_host.llm.messages import Message, Text
 from tui_host.llm.model_request import Outgoing, model_request
 from tui_host.llm.protocols.protocol_table import protocol
 from tui_host.servers.catalog import Tool
+from tui_host.settings.protocol_prompts import template_of
 from tui_host.settings.schema import ModelRef, Provider, Template
-from tui_host.settings.templates import template_of
 
 TOOLS = 500
 SERVERS = 10

@@ -11,7 +11,7 @@ from tests.chat.conftest import Make
 from tests.llm.peer import head, peer
 from tests.llm.streams import chunk
 from tui_host.chat.conversation import NoteItem
-from tui_host.chat.step import Retries
+from tui_host.chat.retry import Retries
 from tui_host.errors import ModelError
 from tui_host.llm.provider_faults import refusal
 from tui_host.settings.schema import Limits, ModelRef, Provider

@@ -13,9 +13,9 @@ from typing_extensions import override
 from tests.settings import keyrings
 from tui_host.errors import ModelError
 from tui_host.host.keyring_status import Keys
+from tui_host.settings.environment_references import Secret
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import Provider, Template
-from tui_host.settings.secrets import Secret
 
 MINE = Provider(name="mine", base_url=Template(text="https://a.example/v1"), file="config.toml")
 

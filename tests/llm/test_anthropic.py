@@ -15,8 +15,8 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.anthropic.write import MOST_TOKENS, MOST_TOKENS_THINKING, Anthropic
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
-from tui_host.settings.secrets import Secret
 
 VENDOR, OTHER = Target(provider="p", service="anthropic"), Target(provider="p")
 CALL = ToolCall(id="t1c0", wire_id="toolu_1", name="t", arguments='{"a":1}')

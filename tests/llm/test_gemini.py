@@ -18,8 +18,8 @@ from tui_host.llm.dialects.gemini.write import Gemini
 from tui_host.llm.events import CallArguments
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 from tui_host.llm.model_request import join
+from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
-from tui_host.settings.secrets import Secret
 
 GEMINI = Gemini()
 TARGET = Target(provider=PROVIDER)

@@ -30,8 +30,8 @@ from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.openai_responses.write import OpenAIResponses
 from tui_host.llm.events import CallArguments
 from tui_host.llm.messages import Ask, Message, Part, Text, Thinking, ToolCall, ToolResult
+from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
-from tui_host.settings.secrets import Secret
 
 RESPONSES = OpenAIResponses()
 DIALECT = "openai-responses"

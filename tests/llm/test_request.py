@@ -5,10 +5,10 @@ import pytest
 from tui_host.llm.dialects.dialect_table import dialect_at
 from tui_host.llm.messages import Ask
 from tui_host.llm.model_request import credential_place, join, model_request, models_request
+from tui_host.settings.environment_references import Secret
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider, Template
-from tui_host.settings.secrets import Secret
 from tui_host.settings.system_keyring import with_key
 
 ASK = Ask(model="m", messages=())

@@ -22,8 +22,8 @@ from tui_host.llm.messages import Ask, Message, Text, ToolCall, ToolResult
 from tui_host.llm.outline import Outline
 from tui_host.llm.provider_faults import refusal
 from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
+from tui_host.settings.environment_references import Secret
 from tui_host.settings.schema import ModelRef, Provider, Template
-from tui_host.settings.secrets import Secret
 
 
 class Telegram:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.opening.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, seen
 from tui_host.capture.json.narrowing import mapping
-from tui_host.opening import docker_log
+from tui_host.opening import decode_file
 from tui_host.opening.import_types import File, TimedDraft
 from tui_host.opening.recognition import read
 
@@ -77,7 +77,7 @@ def test_a_text_in_an_object_of_a_logger_is_the_line_that_it_would_be_alone(
     logger: str, name: str, monkeypatch: pytest.MonkeyPatch, *, is_large: bool
 ) -> None:
     if is_large:  # than what is held of a log of Docker's
-        monkeypatch.setattr(docker_log, "_SIZE_LIMIT", 10)
+        monkeypatch.setattr(decode_file, "_SIZE_LIMIT", 10)
     texts = TEXTS[name]
     found = seen("\n".join(OBJECTS[logger](text, n) for n, text in enumerate(texts)))
     assert text_of(said(found)) == text_of(said(seen("\n".join(texts))))

@@ -10,7 +10,7 @@ import pytest
 from tests.settings.reading import read
 from tui_host.settings.credential_names import credentials_in_protocols
 from tui_host.settings.credential_places import in_url, in_variables, in_words
-from tui_host.settings.secrets import secrets_of
+from tui_host.settings.environment_references import secrets_of
 
 
 @pytest.mark.parametrize(

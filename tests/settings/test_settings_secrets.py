@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.settings.reading import NOTHING, read
 from tui_host.errors import SettingsError
-from tui_host.settings.schema import Provider, ServerSpec, Template
-from tui_host.settings.secrets import (
+from tui_host.settings.environment_references import (
     CHILD_VARIABLES,
     Resolved,
     Secret,
@@ -24,6 +23,7 @@ from tui_host.settings.secrets import (
     resolve_json,
     secrets_of,
 )
+from tui_host.settings.schema import Provider, ServerSpec, Template
 
 CANARY = "canary-7f3a9c51"
 

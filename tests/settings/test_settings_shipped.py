@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.settings.reading import NOTHING, read
+from tui_host.settings.environment_references import resolve
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.paths import shipped
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import DIALECTS, ModelRef
-from tui_host.settings.secrets import resolve
 from tui_host.settings.urls import check_url, is_loopback, split
 
 

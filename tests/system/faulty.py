@@ -15,6 +15,7 @@ from tui_host.capture.store.store import Store
 from tui_host.cli import ask_command as ask
 from tui_host.guard import terminal_state as terminal
 from tui_host.host.host import Host
+from tui_host.tui import app
 from tui_host.tui import exits as ending
 from tui_host.tui.app import TuiHost
 from tui_host.tui.screens.main_screen import MainScreen
@@ -42,6 +43,10 @@ def fail_in_a_thread(*_: object) -> None:
     threading.Thread(target=fail).start()
 
 
+async def leave(program: TuiHost) -> None:
+    program.exit()
+
+
 async def open_with_a_failing_thread(self: Host) -> None:
     fail_in_a_thread()
     await opened(self)
@@ -52,7 +57,7 @@ FAULTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "early": ((terminal, "found_terminal", fail),),
     "start": ((MainScreen, "compose", fail),),
     "host": ((Host, "_open", fail_in_a_task),),
-    "end": ((TuiHost, "_opened", TuiHost.exit), (Store, "close", fail)),
+    "end": ((app, "_restore_and_offer", leave), (Store, "close", fail)),
     "ask": ((ask, "ask", fail),),
     "ask host": ((Host, "_open", fail_in_a_task),),
     "ask thread": ((Host, "_open", open_with_a_failing_thread),),

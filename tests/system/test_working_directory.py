@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tui_host.settings.secrets import CHILD_VARIABLES, listed_environment
+from tui_host.settings.environment_references import CHILD_VARIABLES, listed_environment
 
 CANARIES = ("argparse", "json", "asyncio", "mcp", "anyio", "tui_host")
 

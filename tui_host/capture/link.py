@@ -43,7 +43,6 @@ class Link:
         relation: `asked` (span of a response -> call), `sent` (call -> frame), `answered` (frame -> call),
             `told` (call -> span of a request that tells its result to the model for the first time); of no call are
             `injected` (span of a request that the tool protocol put in), `profile` (span that a profile put in) and `cut` (span of a response that is left out).
-        span: The bytes at the wire's end of the link.
         words: A short form of the arguments, for a row; at most 200 characters.
     """
 

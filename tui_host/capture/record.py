@@ -71,10 +71,8 @@ class Place:
     """Where in a conversation something belongs; every field may be unknown.
 
     Attributes:
-        session: The session's id.
         turn: The turn's number in its session, from 1.
         step: The step's number in its turn, from 1.
-        call: The tool call's id, unique in its session.
     """
 
     session: str | None = None
@@ -118,12 +116,10 @@ class Record:
     """A draft with stamps: stored, shown and exported.
 
     Attributes:
-        capture: The capture's id.
         seq: Its number in the capture, from 1, without gaps.
         time_ns: Wall clock, nanoseconds since 1970 (UTC); only ever shown.
         mono_ns: Monotonic clock of the capture's process; what durations are made of. None where nothing tells when it was,
             as in a log without times: then `time_ns` is no more than its place in the order.
-        draft: What was captured, after redaction.
     """
 
     capture: str

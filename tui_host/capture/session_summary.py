@@ -16,7 +16,6 @@ class SessionInfo:
     """A session as listed.
 
     Attributes:
-        created_ns: Wall clock, nanoseconds since 1970 (UTC).
         model: PROVIDER/MODEL.
         imported: It was brought here from a file; `source` is then what made it there.
     """

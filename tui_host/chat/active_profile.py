@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tui_host.settings.environment_references import resolve, resolve_options
 from tui_host.settings.model_options import Options
 from tui_host.settings.rule_tables import matches
 from tui_host.settings.schema import Profile, Template
-from tui_host.settings.secrets import resolve, resolve_options
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session

@@ -12,7 +12,7 @@ from tui_host.chat.tool_hub import HUB, Hub
 from tui_host.llm.messages import Ask, Message, Part, Text, ToolSpec
 from tui_host.llm.protocols.protocol_table import protocol
 from tui_host.llm.tool_names import NameRule, NameTable
-from tui_host.settings.templates import template_of
+from tui_host.settings.protocol_prompts import template_of
 
 if TYPE_CHECKING:
     from tui_host.chat.active_profile import AppliedProfile

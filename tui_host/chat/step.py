@@ -1,10 +1,8 @@
-"""Runs a step: a model exchange, streamed into the conversation, with automatic retries."""
+"""Runs a step: a model exchange, streamed into the conversation, and sent again while the provider refuses for a while."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -12,6 +10,7 @@ import anyio
 from tui_host.chat import result_words as wording
 from tui_host.chat.conversation import AnswerItem, AnswerState, NoteItem
 from tui_host.chat.exchange_links import Links
+from tui_host.chat.retry import Retries
 from tui_host.errors import ModelError
 from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.fold import Fold
@@ -30,45 +29,6 @@ if TYPE_CHECKING:
     from tui_host.llm.protocols.tool_protocol import Prepared, Reader
     from tui_host.llm.tool_names import NameTable
     from tui_host.settings.schema import Provider
-
-
-MOST_SECONDS = 120.0
-"""Longest total wait; a provider that asks for more is not retried."""
-_FIRST = 0.5
-_LONGEST = 8.0
-
-
-@dataclass(slots=True, kw_only=True)
-class Retries:
-    """The automatic retries of a request.
-
-    Attributes:
-        limit: Most retries.
-        count: Retries so far.
-        waited: Seconds waited so far.
-        chance: Returns a number from 0 to 1, so that many clients do not return at the same moment.
-    """
-
-    limit: int = 3
-    count: int = 0
-    waited: float = 0.0
-    chance: Callable[[], float] = field(default=random.random)
-
-    def wait(self, error: ModelError) -> float | None:
-        """Return the seconds to wait before sending again, None to give up.
-
-        The provider's `Retry-After` comes first, then half a second, doubled each time.
-        """
-        if not error.passes or self.count >= self.limit:
-            return None
-        seconds = error.retry_after
-        if seconds is None:
-            seconds = min(_FIRST * 2**self.count, _LONGEST) * (1 - 0.25 * self.chance())
-        if self.waited + seconds > MOST_SECONDS:
-            return None
-        self.count += 1
-        self.waited += seconds
-        return seconds
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,7 +14,7 @@ import anyio
 
 from tui_host.capture.record import Draft
 from tui_host.errors import JSON, ModelError
-from tui_host.settings.secrets import listed_environment
+from tui_host.settings.environment_references import listed_environment
 
 if TYPE_CHECKING:
     from anyio.abc import Process, TaskGroup, TaskStatus

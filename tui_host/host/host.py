@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from tui_host.host.provider_models import Reported
     from tui_host.llm.model_client import ModelClient
     from tui_host.servers.pool import Pool
+    from tui_host.settings.environment_references import Secret
     from tui_host.settings.schema import ModelRef, Provider, Settings
-    from tui_host.settings.secrets import Secret
 
 # Imported in a thread after the first frame: each import takes longer than a key press may wait.
 LATE = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tui_host.errors import ModelError, SettingsError
 from tui_host.settings import system_keyring
-from tui_host.settings.secrets import Secret, credential
+from tui_host.settings.environment_references import Secret, credential
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Provider

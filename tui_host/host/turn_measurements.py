@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from tui_host.chat.comparison import Run, figures_of
 from tui_host.chat.conversation import NoteItem
-from tui_host.settings.secrets import listed_environment
+from tui_host.settings.environment_references import listed_environment
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record

@@ -13,10 +13,10 @@ from tui_host.llm.dialects.dialect import Target, Window
 from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.messages import Ask
 from tui_host.llm.request_writing import Growing
+from tui_host.settings.environment_references import Secret, credential, resolve_headers, resolve_options
 from tui_host.settings.presets import PRESETS, service_at
 from tui_host.settings.provider_check import address_of, demand_key
 from tui_host.settings.schema import Provider
-from tui_host.settings.secrets import Secret, credential, resolve_headers, resolve_options
 from tui_host.settings.urls import shown
 
 

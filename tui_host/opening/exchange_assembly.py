@@ -28,11 +28,6 @@ _PIECE = 1 << 16
 class Exchange:
     """An exchange with a model while its parts come in. Pieces of an answer without times of their own become one record.
 
-    Args:
-        notes: Gives the id.
-        peer: The provider's name.
-        key: The request id that the file gives for it, empty without one.
-
     Attributes:
         dialect: The dialect of the request or of the answer.
         stream: The id that the answer's events repeat; empty as long as none did.

@@ -41,7 +41,7 @@ class ImportState:
 
 def request_line(paths: Sequence[Path], database: Path, settings: Settings) -> bytes:
     """Write the line for the process's standard input."""
-    from tui_host.settings.secrets import secret_headers, secrets_of
+    from tui_host.settings.environment_references import secret_headers, secrets_of
 
     asked = {
         "paths": [str(path) for path in paths],

@@ -1,4 +1,4 @@
-"""Import files of other programs as a session of the store: without their secrets, with their calls joined."""
+"""Import files as a session of the store: without their secrets, with their calls joined, in one order, and told as a chat."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import mmap
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -14,21 +14,21 @@ from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING
 
-from tui_host.capture.record import Draft, Place, Record
+from tui_host.capture.chain import read_object
+from tui_host.capture.json.narrowing import mapping, said
+from tui_host.capture.record import NOWHERE, Draft, Place, Record
 from tui_host.capture.session_summary import foreign_session, session_id
 from tui_host.capture.store.imported_records import free_suffix
-from tui_host.chat.conversation import Conversation
-from tui_host.errors import SettingsError, TuiHostError
+from tui_host.chat.conversation import AnswerItem, CallItem, CallState, Conversation, Item, NoteItem, UserItem
+from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.infer.asking.speakers import in_words, models_in_words, models_of, protocols_of
 from tui_host.infer.clock_offsets import DOUBTFUL_NS
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import Telling
 from tui_host.opening import jsonl_reader
-from tui_host.opening.chat_from_records import ChatFromRecords
-from tui_host.opening.import_types import LATEST_NS, File, Progress, TimedDraft
+from tui_host.opening.import_types import LATEST_NS, File, Moment, Progress, TimedDraft
 from tui_host.opening.recognition import Reading, read
 from tui_host.opening.session_intake import ImportSetup, SessionIntake
-from tui_host.opening.untimed_files import interleaved
 
 if TYPE_CHECKING:
     from tui_host.capture.json.scan import Data
@@ -243,3 +243,150 @@ def _off_in_words(story: Story) -> Iterator[str]:
 
 def _left_out(reading: Reading) -> str:
     return reading.notes.left_out or "it is empty"
+
+
+class ChatFromRecords:
+    """Makes a chat of a session's records: messages as in the story of a tap, calls and turns as recorded."""
+
+    def __init__(self) -> None:
+        self._story = Story()
+        self._places: dict[tuple[str, str], Place] = {}
+        self._asked: dict[tuple[str, str], list[Mapping[str, JSON]]] = {}
+        self._decisions: dict[str, Mapping[str, JSON]] = {}
+
+    def feed(self, record: Record) -> None:
+        """Take in the next record."""
+        draft = record.draft
+        if draft.kind == "link":
+            link = read_object(draft.data)
+            if link.get("relation") == "asked":
+                exchange = said(mapping(link.get("span")).get("exchange"))
+                self._asked.setdefault((record.capture, exchange), []).append(link)
+        elif draft.kind == "decision":
+            self._decisions[draft.place.call or ""] = read_object(draft.data)
+        elif draft.kind == "request" and draft.wire == "llm":
+            self._places[record.capture, draft.exchange or ""] = draft.place
+        self._story.feed(record)
+
+    def items(self) -> Iterator[Item]:
+        """The items of the chat, in order."""
+        conversation = Conversation()
+        Telling(self._story, conversation).tell()
+        places = {
+            (exchange.turn, exchange.step): self._places.get(exchange.asking.key, NOWHERE)
+            for exchange in self._story.exchanges
+            if not self._story.talks.root(exchange).is_beside
+        }
+        for item in conversation.items:
+            if isinstance(item, AnswerItem | CallItem) and not item.step:  # told in a request alone
+                yield replace(item, turn=places.get((item.turn, 1), NOWHERE).turn or item.turn)
+            elif isinstance(item, CallItem):
+                yield self._call(item, places.get((item.turn, item.step), NOWHERE))
+            elif isinstance(item, AnswerItem):
+                place = places.get((item.turn, item.step), NOWHERE)
+                yield replace(item, turn=place.turn or item.turn, step=place.step or item.step)
+            elif isinstance(item, UserItem | NoteItem):
+                yield replace(item, turn=places.get((item.turn, 1), NOWHERE).turn or item.turn)
+
+    def _call(self, item: CallItem, place: Place) -> CallItem:
+        capture, exchange, number = item.call.rsplit(".", 2)
+        asked = self._asked.get((capture, exchange), [])
+        link: Mapping[str, JSON] = asked[int(number)] if int(number) < len(asked) else {}
+        decided = self._decisions.get(said(link.get("call")), {})
+        refused = decided.get("decision")
+        state: CallState = refused if refused in ("rejected", "invalid") else item.state
+        return replace(
+            item,
+            turn=place.turn or item.turn,
+            step=place.step or item.step,
+            call=said(link.get("call")) or item.call,
+            server=said(link.get("server")) or item.server,
+            tool=said(link.get("tool")) or item.tool,
+            state=state,
+            decision=said(decided.get("decision")),
+            by=said(decided.get("by")),
+            words=said(decided.get("words")) or ("" if link else item.words),
+        )
+
+
+def interleaved(
+    timed: Sequence[TimedDraft], untimed: Sequence[tuple[str, Sequence[TimedDraft]]]
+) -> tuple[Sequence[TimedDraft], Sequence[str]]:
+    """Merge files into one order, and give the names of files with no known place; these stand at the end."""
+    order = timed
+    apart: list[str] = []
+    for name, file in sorted(untimed, key=lambda named: not _asks(named[1])):  # the others depend on the one that asks
+        if not order:
+            order = file
+            continue
+        places = _places(order, file)
+        if places is None:
+            apart.append(name)
+        order = list(_put(order, file, places or [len(order)] * len(file)))
+    return order, apart
+
+
+def _put(order: Sequence[TimedDraft], file: Sequence[TimedDraft], places: Sequence[int]) -> Iterator[TimedDraft]:
+    """Merge `file` into `order`: `file[i]` comes before `order[places[i]]`."""
+    at, ns = 0, order[0].at.ns
+    for timed, place in zip(file, places, strict=True):
+        for before in order[at:place]:
+            ns = max(ns, before.at.ns)
+            yield before
+        at = max(at, place)
+        yield timed if timed.at.is_told else timed._replace(at=Moment(ns, is_told=False))
+    yield from order[at:]
+
+
+def _places(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> Sequence[int] | None:
+    """The index in `order` before which each draft of `file` stands; None if nothing in the file belongs to the order.
+
+    A call stands right behind the answer that asks for it, so its result stands before the request that tells it. An answer that
+    asks for calls of the order stands right before its first call, so it stands behind the results that its request tells.
+    """
+    behind, before = _limits(order, file)
+    if behind:
+        last = 0
+        places: list[int] = []
+        for number in range(len(file)):
+            last = max(last, behind.get(number, 0))
+            places.append(last)
+        return places
+    if before:
+        next_ = len(order)
+        places = []
+        for number in reversed(range(len(file))):
+            next_ = min(next_, before.get(number, next_))
+            places.append(next_)
+        return places[::-1]
+    return None
+
+
+def _limits(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> tuple[dict[int, int], dict[int, int]]:
+    """By the index of a draft in `file`: the index in `order` to stand behind, and the index to stand before."""
+    is_first = _asks(order) or not _asks(file)  # the requests to a model come first
+    lists = (order, file) if is_first else (file, order)
+    story = Story()
+    ends: dict[str, tuple[bool, int]] = {}
+    frames: list[tuple[bool, int]] = []
+    for drafts in lists:
+        for number, timed in enumerate(drafts):
+            frames.append((drafts is file, number))
+            if timed.draft.wire == "llm" and timed.draft.exchange is not None:
+                ends[timed.draft.exchange] = drafts is file, number
+            story.feed(Record(capture="", seq=len(frames), time_ns=0, mono_ns=None, draft=timed.draft))
+    behind: dict[int, int] = {}
+    before: dict[int, int] = {}
+    for joined in story.joined():
+        asked_in_file, end = ends[joined.asked.exchange]
+        for sent in joined.sent:
+            sent_in_file, number = frames[sent.seq - 1]
+            if sent_in_file and not asked_in_file:
+                behind[number] = end + 1
+            elif asked_in_file and not sent_in_file:
+                before[end] = min(number, before.get(end, number))
+    return behind, before
+
+
+def _asks(drafts: Sequence[TimedDraft]) -> bool:
+    return any(timed.draft.wire == "llm" for timed in drafts)

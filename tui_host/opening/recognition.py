@@ -12,11 +12,10 @@ from heapq import merge
 from itertools import chain
 
 from tui_host.opening import jsonl_reader, single_body
-from tui_host.opening.decode_file import in_utf_8
-from tui_host.opening.docker_log import unwrapped
+from tui_host.opening.decode_file import in_utf_8, unwrapped
 from tui_host.opening.har import archive
 from tui_host.opening.import_types import File, Notes, Progress, TimedDraft, line_of, unreadable
-from tui_host.opening.logs import id_halves, tee_pairs
+from tui_host.opening.logs import log_pairs
 from tui_host.opening.logs.log_reader import read_log
 from tui_host.opening.logs.unsupported import unsupported_format, unsupported_log
 from tui_host.opening.single_body import BodyFile
@@ -88,13 +87,13 @@ def read(files: Sequence[File], progress: Progress | None = None) -> Reading:
 
 def _logs(logs: Sequence[File], notes: Notes) -> Iterator[tuple[str, Iterator[TimedDraft]]]:
     """Read the logs, joining those that belong together."""
-    pairs = tee_pairs.pairs_in(logs, notes)
+    pairs = log_pairs.pairs_in(logs, notes)
     for pair in pairs:
         name = " and ".join(file.name for file in pair.files)
-        yield name, tee_pairs.read_pair(pair, notes, _as_peer(pair.name) or peer_of(pair.back.file))
+        yield name, log_pairs.read_pair(pair, notes, _as_peer(pair.name) or peer_of(pair.back.file))
     paired = {id(file) for pair in pairs for file in pair.files}
     rest = [file for file in logs if id(file) not in paired]
-    halves = id_halves.halves_in(rest, notes)
+    halves = log_pairs.halves_in(rest, notes)
     for file in rest:
         if halves is not None and file in (halves[0].file, halves[1].file):
             continue
@@ -103,7 +102,7 @@ def _logs(logs: Sequence[File], notes: Notes) -> Iterator[tuple[str, Iterator[Ti
             raise unsupported_log(file) or _unknown(file)
         yield file.name, drafts
     if halves is not None:
-        yield f"{halves[0].file.name} and {halves[1].file.name}", id_halves.joined(*halves, notes)
+        yield f"{halves[0].file.name} and {halves[1].file.name}", log_pairs.joined(*halves, notes)
 
 
 def _by_time(

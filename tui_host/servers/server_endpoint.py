@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tui_host.errors import SettingsError
 from tui_host.guard.child_process import Command
+from tui_host.settings.environment_references import child_environment, resolve, resolve_headers
 from tui_host.settings.schema import ServerSpec, Template
-from tui_host.settings.secrets import child_environment, resolve, resolve_headers
 from tui_host.settings.urls import check_url
 
 

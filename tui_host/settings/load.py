@@ -14,6 +14,7 @@ from tui_host.settings.mistakes import Report, nearest, shown
 from tui_host.settings.paths import CONFIG_FILE, default_config_dir
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.profile_tables import Known, read_profile
+from tui_host.settings.protocol_prompts import unused_templates
 from tui_host.settings.provider_tables import read_provider
 from tui_host.settings.rule_tables import read_patterns, read_rules
 from tui_host.settings.save import STATE_FILE
@@ -32,7 +33,6 @@ from tui_host.settings.schema import (
 from tui_host.settings.server_tables import read_server, server_from_arguments
 from tui_host.settings.start_choices import Choosing
 from tui_host.settings.table_reader import Table
-from tui_host.settings.templates import unused_templates
 from tui_host.settings.toml_files import files_of, read_document, shown_path
 
 __all__ = ["Overrides", "load", "server_from_arguments"]

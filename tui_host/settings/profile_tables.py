@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tui_host.errors import SettingsError
+from tui_host.settings.environment_references import resolve
 from tui_host.settings.mistakes import Report, nearest, shown
 from tui_host.settings.provider_tables import read_options
 from tui_host.settings.rule_tables import matches
 from tui_host.settings.schema import PROTOCOLS, ModelRef, Profile, Provider
-from tui_host.settings.secrets import resolve
 from tui_host.settings.table_reader import Table
 
 PROFILE_NAME = re.compile(r"[\w.-]{1,40}")

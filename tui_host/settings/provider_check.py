@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from tui_host.errors import SettingsError
+from tui_host.settings.environment_references import Secret, credential, resolve, resolve_headers, resolve_json
 from tui_host.settings.mistakes import Report
 from tui_host.settings.schema import Provider
-from tui_host.settings.secrets import Secret, credential, resolve, resolve_headers, resolve_json
 from tui_host.settings.urls import check_url, is_loopback
 
 _CREDENTIALS = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-key"))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tui_host.errors import SettingsError
 from tui_host.settings.credential_names import is_credential_key
+from tui_host.settings.environment_references import is_header_value, references, resolve
 from tui_host.settings.mistakes import shown
 from tui_host.settings.model_options import Options, options_of, wrong_options
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import DEMO, DIALECTS, REFERENCE, Provider, Template
-from tui_host.settings.secrets import is_header_value, references, resolve
 from tui_host.settings.table_reader import Table
 from tui_host.settings.urls import check_url
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.errors import SettingsError
+from tui_host.settings.environment_references import resolve
 from tui_host.settings.mistakes import Report, nearest, shown
 from tui_host.settings.profile_tables import read_model
 from tui_host.settings.schema import PROTOCOLS, ModelRef, Profile, Provider, Template
-from tui_host.settings.secrets import resolve
 from tui_host.settings.table_reader import Table
 
 Origin: TypeAlias = Literal["typed", "config", "state", ""]

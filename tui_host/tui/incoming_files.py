@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from tui_host.errors import SettingsError, StoreError, TuiHostError
 from tui_host.opening.import_process import COMMAND, ImportState, import_state, request_line
-from tui_host.settings.secrets import listed_environment
+from tui_host.settings.environment_references import listed_environment
 from tui_host.tui.sources import ARRIVING
 from tui_host.tui.widgets.first_frame import reading_words
 

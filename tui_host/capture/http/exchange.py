@@ -42,7 +42,6 @@ class Exchange:
     """One HTTP request with the response, as far as recorded.
 
     Attributes:
-        request: The request with its body; None if it was not recorded.
         end: The record that tells the end; None while it lasts, or if the recording was cut.
     """
 

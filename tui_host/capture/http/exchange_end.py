@@ -31,8 +31,6 @@ class Ending:
     """The end of an exchange.
 
     Attributes:
-        reason: What kind of end it was.
-        error: What failed, in words; empty if nothing did.
         size: Bytes of the response's body that came.
         kept: Bytes of it that were recorded.
     """

@@ -22,8 +22,6 @@ class SseEvent(NamedTuple):  # a tuple is made in a fraction of the time, and th
         data: The data lines, joined; a comment's text; of `other` the lines that are no field's, where services put errors.
         kind: `event` is what a client gets; `comment` (a keep-alive), `other` (a block without data) and `cut` (the last
             block, broken off) are for the record only.
-        id: The id given in this block, None if there was none.
-        retry: The milliseconds asked for in this block, None if none.
     """
 
     start: int
@@ -55,11 +53,7 @@ class SseDecoder:
         self._clear()
 
     def feed(self, data: bytes) -> list[SseEvent]:
-        """Take in the next bytes, however many.
-
-        Returns:
-            What they completed, in order.
-        """
+        """Take in the next bytes, however many."""
         if self._head is not None:
             self._head += data
             if len(self._head) < len(_BOM) and _BOM.startswith(self._head):

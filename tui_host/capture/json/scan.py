@@ -56,11 +56,7 @@ def after_space(data: Data, at: int) -> int:
 
 
 def value_end(data: Data, at: int) -> int:
-    """Return the end of the value at `at`.
-
-    Raises:
-        BrokenError: It has no end.
-    """
+    """Return the end of the value at `at`."""
     first = data[at : at + 1]
     if first == b'"':
         return _string_end(data, at)
@@ -73,11 +69,7 @@ def value_end(data: Data, at: int) -> int:
 
 
 def members(data: Data, at: int) -> Iterator[tuple[bytes, int]]:
-    """Yield the members of the object at `at`: each key as written, and the start of the value.
-
-    Raises:
-        BrokenError: It is no object, or has no end.
-    """
+    """Yield the members of the object at `at`: each key as written, and the start of the value."""
     if data[at : at + 1] != b"{":
         raise BrokenError("an object is missing", at)
     at = after_space(data, at + 1)
@@ -95,11 +87,7 @@ def members(data: Data, at: int) -> Iterator[tuple[bytes, int]]:
 
 
 def elements(data: Data, at: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each element of the array at `at`.
-
-    Raises:
-        BrokenError: It is no array, or has no end.
-    """
+    """Yield start and end of each element of the array at `at`."""
     if data[at : at + 1] != b"[":
         raise BrokenError("an array is missing", at)
     at = after_space(data, at + 1)

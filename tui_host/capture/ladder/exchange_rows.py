@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from tui_host.capture.http.exchange_end import Ending, kept_in_words, read_ending
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.ladder.row import Row, RowState
-from tui_host.capture.ladder.row_index import LadderRows
+from tui_host.capture.ladder.row_table import LadderRows
 from tui_host.capture.record import BY_THE_TAP, MISSING, TAP, Head, Record
 
 _SAID = 800

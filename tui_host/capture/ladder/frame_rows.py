@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tui_host.capture.frames.frame_heads import FrameHead, frame_head
-from tui_host.capture.ladder.row_index import LadderRows
+from tui_host.capture.ladder.row_table import LadderRows
 from tui_host.capture.record import Direction, Record
 
 REMEMBERED = 10_000

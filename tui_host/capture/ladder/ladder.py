@@ -12,7 +12,7 @@ from tui_host.capture.ladder.exchange_rows import LadderHttp
 from tui_host.capture.ladder.frame_rows import LadderFrames
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import RowFilter, RowTest
-from tui_host.capture.ladder.row_index import LadderRows
+from tui_host.capture.ladder.row_table import LadderRows
 from tui_host.capture.link import Link
 from tui_host.capture.record import Place, Record
 from tui_host.errors import JSON

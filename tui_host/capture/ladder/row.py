@@ -21,24 +21,19 @@ class Row:
             `decision` what became of a call, `line` standard error (several lines fold into one row), `fault` what broke
             (an exchange without a response, bytes that are no frame).
         clock: What its times are counted on: the capture, or what several captures were put on one clock for.
-        time_ns: Wall clock of the first byte.
         mono_ns: The first byte's time, on that clock; None where it is not known.
-        end_mono_ns: Of the last byte so far.
         turn: The turn, 0 for what belongs to none (a server's start).
         method: The request's HTTP method, or the frame's JSON-RPC method (an answer has that of its request).
         rpc_id: The frame's id as JSON text, empty for notifications.
         answer: The frame is a result or an error.
         error: The frame is a JSON-RPC error or its result has `isError`; the exchange failed.
-        size: Bytes of body or frame so far.
         events: Events of a streamed body so far, however many pieces it came in (none of one that is coded); lines of standard error, or
             repeats folded into this row.
         state: `open` while bytes may still come.
-        calls: The tool calls it has to do with.
         tool: The tool that a call's frames and decision name, by its own name; empty for all others.
         words: A short form of what it says, foreign text as it came (one line, at most 200 characters): the decision's words,
             the asked call, the arguments, the result's first text, the standard error's line, the fault's reason.
         malformed: Why its bytes are not what they should be, empty if they are.
-        redacted: Whether a secret was taken out.
         doubtful: The calls that it may carry, in words, where nothing tells which; empty for all others.
         missing: Its bytes are not in the file that others captured it in.
         inferred: A call that it has to do with was found by what it says alone: in another host nobody tells.

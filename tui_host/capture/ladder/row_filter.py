@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from tui_host.capture.ladder.row_index import LadderRows
 from tui_host.capture.ladder.row_table import (
     ANSWER,
     ERROR,
@@ -16,6 +15,7 @@ from tui_host.capture.ladder.row_table import (
     OUTWARD,
     REDACTED,
     STATES,
+    LadderRows,
     RowTable,
 )
 from tui_host.capture.record import MISSING as NOT_THERE

@@ -79,8 +79,6 @@ class Spellings:
     """A secret in all spellings.
 
     Attributes:
-        short: The needles that are too short for comparing one word of several.
-        long: The other needles.
         words: All words of the long needles; one of them is compared wherever such a needle stands.
         last: Every byte that a part of a needle may end with.
         beginnings: The first bytes of all needles.

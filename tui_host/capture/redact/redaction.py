@@ -244,7 +244,7 @@ class Redactor:
 
 def redactor_of(settings: Settings) -> Redactor:
     """Return a redactor for all secrets of the settings."""
-    from tui_host.settings.secrets import secret_headers, secrets_of
+    from tui_host.settings.environment_references import secret_headers, secrets_of
 
     redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(settings))
     redactor.add_places(headers=secret_headers(settings))

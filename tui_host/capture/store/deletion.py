@@ -121,11 +121,7 @@ def delete_empty_captures(connection: sqlite3.Connection, is_live: Callable[[str
 
 
 def give_pages_back(connection: sqlite3.Connection) -> bool:
-    """Give some free pages back to the system; outside a transaction.
-
-    Returns:
-        Whether there are more.
-    """
+    """Give some free pages back to the system, outside a transaction; return whether there are more."""
     # a script: `execute` stops after a statement's first step, which is one page
     connection.executescript(f"PRAGMA incremental_vacuum({PAGES})")
     free: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
@@ -133,11 +129,7 @@ def give_pages_back(connection: sqlite3.Connection) -> bool:
 
 
 def empty_log(connection: sqlite3.Connection) -> bool:
-    """Write the log into the file, and truncate the log.
-
-    Returns:
-        Whether it is empty; it cannot be while another process reads in it.
-    """
+    """Write the log into the file, and truncate the log; return False while another process reads in the log."""
     waits: int = connection.execute("PRAGMA busy_timeout").fetchone()[0]
     connection.execute(f"PRAGMA busy_timeout = {LOG_MILLISECONDS}").fetchall()
     try:
@@ -148,11 +140,7 @@ def empty_log(connection: sqlite3.Connection) -> bool:
 
 
 def give_back(run: Run) -> bool:
-    """Give all free pages back and empty the log, in pieces, with a chance for the writer between pieces.
-
-    Returns:
-        Whether nothing that was deleted is left in the log.
-    """
+    """Give all free pages back and empty the log, with a chance for the writer between; return whether the log is empty."""
     while run(give_pages_back):
         pass
     return run(empty_log)

@@ -67,11 +67,7 @@ class Intake:
         store.begin_capture(capture, "import", now_ns)
 
     def add(self, record: Record) -> None:
-        """Take in the next record.
-
-        Raises:
-            StoreError: It cannot be written.
-        """
+        """Take in the next record."""
         draft = without_credentials(record.draft, self._redactor.learn_value)
         if draft.kind == "request" and draft.head is not None:
             self._redactor.learn(draft.head)
@@ -83,20 +79,12 @@ class Intake:
             self._give()
 
     def flush(self) -> None:
-        """Wait until all is on the disk.
-
-        Raises:
-            StoreError: It cannot be.
-        """
+        """Wait until all is on the disk."""
         self._give()
         self._store.run(lambda _: None, None)
 
     def close(self) -> None:
-        """The capture has no more records.
-
-        Raises:
-            StoreError: They cannot be written.
-        """
+        """The capture has no more records."""
         self.flush()
         self._store.end_capture(self.capture, self._now_ns)
 

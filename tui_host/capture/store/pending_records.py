@@ -78,11 +78,7 @@ class Slot:
 
 
 def finish_all(slots: Sequence[Slot]) -> int:
-    """Take the secrets out of all records. All bytes are searched at once, mostly without a hit.
-
-    Returns:
-        Bytes that they take in memory.
-    """
+    """Take the secrets out of all records, searching all bytes at once; return the bytes taken in memory."""
     for (redactor, learned), those in groupby(slots, lambda slot: (slot.redactor, slot.learned)):
         if redactor is not None:
             _finish(list(those), redactor, learned)

@@ -53,6 +53,16 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
+def text_or_empty(value: SQLValue) -> str:
+    """Return a text of the database; empty for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def number_or_zero(value: SQLValue) -> int:
+    """Return a number of the database; 0 for anything else."""
+    return value if isinstance(value, int) else 0
+
+
 def storable_or_none(text: str | None) -> str | None:
     """Return the text as `storable` does, None for none."""
     return None if text is None else storable(text)
@@ -97,18 +107,29 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
             f"{'what was kept of it is' if size is None else f'its {size} bytes are'} damaged on the disk: {error}"
         )
         pieces, heads = [Piece(key, time, mono, kind, encoding, None, b"")], [None]
-    draft = Draft(
-        wire=wire,
-        kind=kind,
-        peer=peer,
-        direction=direction,
-        place=Place(session=session, turn=turn, step=step, call=call),
-        connection=connected,
-        exchange=exchange,
-        malformed=malformed,
-        redacted=taken_out,
-    )
-    return [(piece.key, _record(piece, head, draft, capture)) for piece, head in zip(pieces, heads, strict=True)]
+    place = Place(session=session, turn=turn, step=step, call=call)
+    records: list[Keyed] = []
+    for piece, piece_head in zip(pieces, heads, strict=True):
+        draft = Draft(
+            wire=wire,
+            kind=piece.kind,
+            peer=peer,
+            direction=direction,
+            place=place,
+            connection=connected,
+            exchange=exchange,
+            head=piece_head,
+            data=piece.data,
+            encoding=piece.encoding,
+            malformed=malformed,
+            redacted=taken_out,
+        )
+        mono_ns = None if piece.mono_ns == UNTOLD else piece.mono_ns
+        seq = piece.key & ((1 << SEQ_BITS) - 1)
+        records.append(
+            (piece.key, Record(capture=capture, seq=seq, time_ns=piece.time_ns, mono_ns=mono_ns, draft=draft))
+        )
+    return records
 
 
 @lru_cache(256)
@@ -122,26 +143,6 @@ def _damaged(row: Sequence[SQLValue]) -> StoredRow:
     place = (key if isinstance(key, int) else 0, 0, UNTOLD)
     peer = ("host", "", None, None, None, None, None, None, capture if isinstance(capture, str) else "damaged")
     return (*place, "line", None, None, _DAMAGED, None, None, None, None, None, b"", *peer)
-
-
-def _record(piece: Piece, head: Head | None, like: Draft, capture: str) -> Record:
-    draft = Draft(
-        wire=like.wire,
-        kind=piece.kind,
-        peer=like.peer,
-        direction=like.direction,
-        place=like.place,
-        connection=like.connection,
-        exchange=like.exchange,
-        head=head,
-        data=piece.data,
-        encoding=piece.encoding,
-        malformed=like.malformed,
-        redacted=like.redacted,
-    )
-    seq = piece.key & ((1 << SEQ_BITS) - 1)
-    mono_ns = None if piece.mono_ns == UNTOLD else piece.mono_ns
-    return Record(capture=capture, seq=seq, time_ns=piece.time_ns, mono_ns=mono_ns, draft=draft)
 
 
 def head_to_json(head: Head) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.capture.store.deletion import copies_of, delete_all, delete_capture, give_back, in_transaction
 from tui_host.capture.store.migrations import SEQ_BITS
-from tui_host.capture.store.record_rows import SQLValue
+from tui_host.capture.store.record_rows import number_or_zero, text_or_empty
 from tui_host.errors import StoreError, TuiHostError
 
 if TYPE_CHECKING:
@@ -71,7 +71,6 @@ class Pruned:
     """The result of pruning.
 
     Attributes:
-        freed: Bytes, about.
         is_whole: Nothing of it is left in the log beside the database; while another process reads there, something may be.
     """
 
@@ -110,16 +109,18 @@ def _pruned(store: Store, limits: Limits, dry: bool, stopped: Callable[[], bool]
 def used_bytes(store: Store) -> int:
     """Return the bytes taken by the database and copies in older forms, free pages left out."""
     pages, free, size = (store.read(f"PRAGMA {name}")[0][0] for name in ("page_count", "freelist_count", "page_size"))
-    return (_number(pages) - _number(free)) * _number(size) + sum(path.stat().st_size for path in copies_of(store.path))
+    return (number_or_zero(pages) - number_or_zero(free)) * number_or_zero(size) + sum(
+        path.stat().st_size for path in copies_of(store.path)
+    )
 
 
 def _candidates(store: Store) -> Iterator[Old]:
     for session, title, updated, owner in store.read(_SESSIONS):
-        if not store.is_live(_text(owner)):
-            yield Old(_number(updated), "session", _text(session), _text(title))
+        if not store.is_live(text_or_empty(owner)):
+            yield Old(number_or_zero(updated), "session", text_or_empty(session), text_or_empty(title))
     for key, capture, time, ended, owner in store.read(_CAPTURES):
-        if ended is not None or not store.is_live(_text(owner)):
-            yield Old(_number(time), "capture", _text(capture), key=_number(key))
+        if ended is not None or not store.is_live(text_or_empty(owner)):
+            yield Old(number_or_zero(time), "capture", text_or_empty(capture), key=number_or_zero(key))
     for path in copies_of(store.path):
         yield Old(path.stat().st_mtime_ns, "copy", path.name)
 
@@ -137,7 +138,7 @@ def _remove(store: Store, old: Old) -> bool:
             store.path.with_name(old.name).unlink(missing_ok=True)
         case "capture":
             run = partial(store.run, makes_room=True)
-            delete_all(run, [_number(row[0]) for row in store.read(_KEYS_OF_CAPTURE, *_span(old.key))])
+            delete_all(run, [number_or_zero(row[0]) for row in store.read(_KEYS_OF_CAPTURE, *_span(old.key))])
             run(in_transaction(lambda connection: delete_capture(connection, old.key)))
     return True
 
@@ -145,20 +146,12 @@ def _remove(store: Store, old: Old) -> bool:
 def _size_of(store: Store, old: Old) -> int:
     match old.thing:
         case "session":
-            return _number(store.read(_SIZE_OF_SESSION, old.name)[0][0])
+            return number_or_zero(store.read(_SIZE_OF_SESSION, old.name)[0][0])
         case "capture":
-            return _number(store.read(_SIZE_OF_CAPTURE, *_span(old.key))[0][0])
+            return number_or_zero(store.read(_SIZE_OF_CAPTURE, *_span(old.key))[0][0])
         case "copy":
             return store.path.with_name(old.name).stat().st_size
 
 
 def _span(capture: int) -> tuple[int, int]:
     return capture << SEQ_BITS, (capture + 1 << SEQ_BITS) - 1
-
-
-def _text(value: SQLValue) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: SQLValue) -> int:
-    return value if isinstance(value, int) else 0

@@ -86,13 +86,6 @@ class Store:
 
         A damaged one is set aside, with what can be read of it carried over, and that is told in `notices`.
 
-        Args:
-            path: Its file.
-            retry_seconds: How long what cannot be written waits until it is tried again.
-            migrations: The forms that are known.
-            connect: Makes a connection that writes.
-            notices: Where a person is told something, now and as long as it is open; None for a list of its own.
-
         Raises:
             StoreError: It cannot be used here; says what to do.
             SettingsError: A newer version of the program has written it; it is left as it is.

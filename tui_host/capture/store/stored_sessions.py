@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import difflib
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.session_summary import SessionInfo, SessionState
+from tui_host.capture.session_summary import SessionInfo, SessionState, Source
 from tui_host.capture.store.deletion import (
     copies_of,
     delete_all,
@@ -24,7 +24,7 @@ from tui_host.capture.store.deletion import (
     give_back,
     in_transaction,
 )
-from tui_host.capture.store.record_rows import SQLValue, storable
+from tui_host.capture.store.record_rows import SQLValue, number_or_zero, storable, text_or_empty
 from tui_host.capture.store.session_records import doomed_keys
 from tui_host.capture.store.writer import Write
 from tui_host.errors import TuiHostError
@@ -55,6 +55,7 @@ _CAME = """
 """
 """When what files brought came here; its own times are those that it had there."""
 _LAST = (1 << 63) - 1
+_SOURCES: Mapping[str, Source] = {"ask": "ask", "tap": "tap", "import": "import"}
 _LATEST_NS = 1 << 62
 _OWNER = "SELECT owner FROM sessions WHERE id = ?"
 _OWN = "UPDATE sessions SET owner = ? WHERE id = ?"
@@ -166,7 +167,7 @@ class Sessions:
             return exact
         listed = self.list()
         if name == "last" and listed:
-            came = {_text(session): _number(came) for session, came in self._store.read(_CAME)}
+            came = {text_or_empty(session): number_or_zero(came) for session, came in self._store.read(_CAME)}
             return max(listed, key=lambda info: max(info.updated_ns, came.get(info.id, 0)))
         matches = [info for info in listed if name and info.id.startswith(name)]
         if len(matches) == 1:
@@ -181,7 +182,7 @@ class Sessions:
     def draft(self, session: str) -> str:
         """Return the unsent text of the prompt."""
         rows = self._store.read("SELECT draft FROM sessions WHERE id = ?", session)
-        return _text(rows[0][0]) if rows else ""
+        return text_or_empty(rows[0][0]) if rows else ""
 
     def left_draft(self) -> tuple[str, str] | None:
         """Return id and draft of the last session without a turn whose process has ended."""
@@ -190,8 +191,8 @@ class Sessions:
             " WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC"
         )
         for session, draft, owner in rows:
-            if not self._store.is_live(_text(owner)):
-                return _text(session), _text(draft)
+            if not self._store.is_live(text_or_empty(owner)):
+                return text_or_empty(session), text_or_empty(draft)
         return None
 
     def forget_draft(self, session: str) -> None:
@@ -201,22 +202,22 @@ class Sessions:
     def count_messages(self, session: str) -> int:
         """Return the number for the next message."""
         rows = self._store.read("SELECT max(number) + 1 FROM messages WHERE session = ?", session)
-        return _number(rows[0][0])
+        return number_or_zero(rows[0][0])
 
     def messages(self, session: str, *, before: int = _LAST) -> Sequence[str]:
         """Return the JSON of the messages, in order: all, or those with smaller numbers."""
         sql = "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number"
-        return [_text(row[0]) for row in self._store.read(sql, session, before)]
+        return [text_or_empty(row[0]) for row in self._store.read(sql, session, before)]
 
     def item_texts(self, session: str) -> Sequence[str]:
         """The JSON of the chat's items, in order."""
         rows = self._store.read("SELECT json FROM items WHERE session = ? ORDER BY number", session)
-        return [_text(row[0]) for row in rows]
+        return [text_or_empty(row[0]) for row in rows]
 
     def items(self, session: str) -> Sequence[tuple[int, str]]:
         """Numbers and JSON of the chat's items, in order."""
         rows = self._store.read("SELECT number, json FROM items WHERE session = ? ORDER BY number", session)
-        return [(_number(row[0]), _text(row[1])) for row in rows]
+        return [(number_or_zero(row[0]), text_or_empty(row[1])) for row in rows]
 
     # Owning and deleting.
 
@@ -272,32 +273,17 @@ class Sessions:
         run(in_transaction(remove))
 
     def _info(self, row: Sequence[SQLValue]) -> SessionInfo:
-        source = _text(row[5])
         return SessionInfo(
-            id=_text(row[0]),
-            title=_text(row[1]),
-            created_ns=min(max(_number(row[2]), 0), _LATEST_NS),
-            updated_ns=min(max(_number(row[3]), 0), _LATEST_NS),
-            turns=_number(row[4]),
-            source="ask"
-            if source == "ask"
-            else "tap"
-            if source == "tap"
-            else "import"
-            if source == "import"
-            else "chat",
-            live=self._store.is_live(_text(row[10])),
-            model=_text(row[6]),
-            protocol=_text(row[7]),
-            profile=_text(row[8]),
-            options=_text(row[9]),
+            id=text_or_empty(row[0]),
+            title=text_or_empty(row[1]),
+            created_ns=min(max(number_or_zero(row[2]), 0), _LATEST_NS),
+            updated_ns=min(max(number_or_zero(row[3]), 0), _LATEST_NS),
+            turns=number_or_zero(row[4]),
+            source=_SOURCES.get(text_or_empty(row[5]), "chat"),
+            live=self._store.is_live(text_or_empty(row[10])),
+            model=text_or_empty(row[6]),
+            protocol=text_or_empty(row[7]),
+            profile=text_or_empty(row[8]),
+            options=text_or_empty(row[9]),
             imported=bool(row[12]),
         )
-
-
-def _text(value: SQLValue) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: SQLValue) -> int:
-    return value if isinstance(value, int) else 0

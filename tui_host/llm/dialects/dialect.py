@@ -14,7 +14,7 @@ from tui_host.llm.messages import Ask
 from tui_host.llm.outline import Outline
 from tui_host.llm.request_writing import Growing
 from tui_host.llm.tool_names import NameRule
-from tui_host.settings.secrets import Secret
+from tui_host.settings.environment_references import Secret
 
 
 def names_in(body: bytes) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Image
-from tui_host.settings.secrets import Secret
+from tui_host.settings.environment_references import Secret
 
 LONGEST_ID = 64
 """Characters of a call's id."""

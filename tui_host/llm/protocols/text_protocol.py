@@ -15,7 +15,7 @@ from tui_host.llm.messages import Image, Message, Part, Role, Text, Thinking, To
 from tui_host.llm.protocols.native import answered
 from tui_host.llm.protocols.tool_protocol import Injected, Prepared, Reader, ResultPlace
 from tui_host.llm.request_writing import Tools
-from tui_host.settings.templates import INSTRUCTIONS, TOOLS, with_sections
+from tui_host.settings.protocol_prompts import INSTRUCTIONS, TOOLS, with_sections
 
 
 @dataclass(slots=True)

@@ -38,12 +38,7 @@ def body_sent(request: Mapping[str, JSON]) -> bytes:
 
 
 def body_came(response: Mapping[str, JSON], *, counts_text: bool = False) -> bytes:
-    """The body of a response, decoded.
-
-    Args:
-        response: The response.
-        counts_text: Whoever wrote the archive counted the bytes of its own text, not those that came.
-    """
+    """The body of a response, decoded. `counts_text`: the sizes are those of the text in the archive, not of the bytes that came."""
     content = mapping(response.get("content"))
     size = number_of(content.get("size"))
     whole = size + number_of(content.get("compression"))  # some take it for the packed size
@@ -122,13 +117,7 @@ def number_of(value: JSON) -> float:
 
 
 def _bytes(held: Mapping[str, JSON], media: str, sizes: tuple[float, ...]) -> bytes:
-    """The bytes of a body.
-
-    Args:
-        held: Its text, and how that is encoded.
-        media: What it is, in small letters.
-        sizes: How many bytes it may have had, as far as the archive tells.
-    """
+    """The bytes of a body."""
     text = held.get("text")
     if not isinstance(text, str):
         return b""

@@ -85,14 +85,7 @@ class FrameDirections:
         self._learned: dict[str, set[Direction]] = {}
 
     def direction(self, before: str, method: str, value: JSON, asked: Sequence[Direction]) -> Direction | None:
-        """The direction of a message; None if nothing tells.
-
-        Args:
-            before: The words before it.
-            method: Its method; empty for an answer.
-            value: The message.
-            asked: Of an answer, the directions of the open requests with its id, the latest first.
-        """
+        """The direction of a message; None if nothing tells."""
         if self._only:
             return self._only
         word = _without_numbers(before)

@@ -26,8 +26,6 @@ class AnswerPiece(NamedTuple):
     """An answer, or a piece of one.
 
     Attributes:
-        dialect: Its dialect; empty if the piece does not show it.
-        key: The id of the request; empty without one.
         closes: Nothing of this answer follows.
         lacks: What is unknown about the answer's head.
         place: Where it stands in the file.

@@ -32,7 +32,6 @@ class Line(NamedTuple):
     Attributes:
         at: Where the line begins in the file.
         before: The text before the value; the whole line if there is none.
-        data: The bytes of the value; empty if there is none.
         is_further: Another value stands before this one in the line.
     """
 

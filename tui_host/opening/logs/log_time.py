@@ -41,13 +41,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class LogClock:
     """The time of a log's lines, which never goes back.
 
-    Args:
-        start_ns: The time before any is told.
-        changed_ns: When the file was last changed; 0 if unknown.
-
     Attributes:
-        now_ns: The time told last.
-        first_ns: The time told first; 0 before one was.
         late_times: How many times lie after the year 2099.
     """
 

@@ -79,7 +79,6 @@ class WireData(NamedTuple):
 
     Attributes:
         kind: What it is; `text` for a stream's text.
-        data: The bytes; those of the log where it has them as text.
         is_message: Of an answer only the message is known.
     """
 

@@ -22,7 +22,6 @@ class StreamText(NamedTuple):
     """A text of events.
 
     Attributes:
-        data: The bytes, with the empty lines between events.
         dialect: The dialect of the first event; empty if the piece does not show it.
         part: What the first and the last event say together.
     """

@@ -26,7 +26,7 @@ from tui_host.llm.request_writing import (
     with_taken_images,
 )
 from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
-from tui_host.settings.secrets import Secret
+from tui_host.settings.environment_references import Secret
 
 MOST_TOKENS: Final = 8192
 """The default limit of an answer: the API wants a number, and every model allows this many."""

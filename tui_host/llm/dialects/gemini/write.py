@@ -30,7 +30,7 @@ from tui_host.llm.request_writing import (
     with_taken_images,
 )
 from tui_host.llm.tool_names import NameRule
-from tui_host.settings.secrets import Secret
+from tui_host.settings.environment_references import Secret
 
 _LONGEST_ID = 256
 _MOST_STOPS = 5

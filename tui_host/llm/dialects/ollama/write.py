@@ -24,7 +24,7 @@ from tui_host.llm.request_writing import (
     with_taken_images,
 )
 from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
-from tui_host.settings.secrets import Secret
+from tui_host.settings.environment_references import Secret
 
 _LONGEST_ID = 64
 _BESIDE = ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs")

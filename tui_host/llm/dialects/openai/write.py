@@ -25,7 +25,7 @@ from tui_host.llm.request_writing import (
     with_taken_images,
 )
 from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
-from tui_host.settings.secrets import Secret
+from tui_host.settings.environment_references import Secret
 
 _MOST_STOPS = 4
 _NEW_NAME = ("openai", AZURE)

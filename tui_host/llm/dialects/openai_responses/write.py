@@ -27,7 +27,7 @@ from tui_host.llm.request_writing import (
     with_taken_images,
 )
 from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
-from tui_host.settings.secrets import Secret
+from tui_host.settings.environment_references import Secret
 
 _THINKS_NOT = re.compile(r"(^|[/:])(gpt-3|gpt-4|chatgpt|gpt-5[\w.-]*-chat)")
 """The models that refuse a word about thinking."""
