@@ -67,9 +67,7 @@ _MOST_REFUSED = 600
 
 
 def tells(reported: str, answer: Says) -> int | None:
-    """Grade how a result repeats an answer; None if undecidable.
-
-    Hosts reword errors, images, and long results.
+    """Grade how a result repeats an answer; None if undecidable, as hosts reword errors, images, and long results.
 
     Args:
         reported: The result as the request has it.
@@ -88,9 +86,7 @@ def refuses(reported: str) -> bool:
 @lru_cache(maxsize=1 << 12)
 def denies(reported: str) -> bool:
     """Return whether a host reports that a person or a rule denied a call."""
-    return _DENIAL.match(reported) is not None or (
-        len(reported) <= _MOST_REFUSED and _DENIED.search(reported) is not None
-    )
+    return bool(_DENIAL.match(reported)) or (len(reported) <= _MOST_REFUSED and _DENIED.search(reported) is not None)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -132,9 +128,7 @@ def _grade(reported: str, answer: Says) -> int | None:
         return SAME
     if answer.is_whole and _NO_BLOCKS in wanted and (reported == _NO_BLOCKS or _NO_BLOCKS in inner):
         return WHOLE if wanted[0] else HINT
-    if (
-        not wanted[0] and len(reported) <= _MOST_REFUSED
-    ):  # the answer is empty, and hosts have words of their own for an empty answer
+    if not wanted[0] and len(reported) <= _MOST_REFUSED:  # hosts have words of their own for an empty answer
         return HINT if _NOTHING.search(reported) else OTHER if refuses(reported) or gives_up(reported) else None
     refused = refuses(reported)
     needed = min((_needed(text) for text in wanted if text), default=0)

@@ -84,10 +84,8 @@ class Telling:
                 self._open(exchange)
             calls = joined.get(exchange.asking.key, [])
             unplaced = self._unplaced.of(exchange, calls)
-            for key, item in (
-                *items(exchange, calls, unplaced, self._story.unasked),
-                *self._unplaced.items(exchange, calls),
-            ):
+            shown = items(exchange, calls, unplaced, self._story.unasked)
+            for key, item in (*shown, *self._unplaced.items(exchange, calls)):
                 self._put(exchange, (*exchange.asking.key, *key), item)
 
     def _open(self, exchange: Said) -> None:
@@ -110,16 +108,11 @@ class Telling:
             self._note_transition(exchange, is_asking=is_asking)
             self._numbers[key] = number = self._chat.add(item)
             self._failed = (number, item, 1) if is_note else None
-        elif (
-            not is_note and self._chat[number] != item
-        ):  # an exchange's end never changes, and a note may stand for several exchanges
+        elif not is_note and self._chat[number] != item:  # an end never changes, and may stand for several exchanges
             self._chat.put(number, item)
 
     def _repeated(self, item: Item) -> int | None:
-        """Count a repeated failure in the last note and return the note's number; None for another item.
-
-        Hosts may retry a thousand times.
-        """
+        """Count a repeated failure in the last note and return the note's number; None for another item."""
         if self._failed is None or self._failed[1] != item or not isinstance(item, NoteItem):
             return None
         number, _, times = self._failed

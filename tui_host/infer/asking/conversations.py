@@ -242,13 +242,8 @@ class Talks:
                 waiting = list(self._waiting(answers, marks[-1])) or self._wrongly_dropped(answers, marks[-1])
                 if answers and not waiting and self._is_new_answer(answers[0], messages[place : place + 2], marks[-1]):
                     return self._parent_after_cut(asking, marks[-1])
-                self._mix_up(
-                    [
-                        *waiting,
-                        *self._repeatable(answers, waiting, marks[-1]),
-                        *self._incomplete_groups(answers, waiting),
-                    ]
-                )
+                repeatable = self._repeatable(answers, waiting, marks[-1])
+                self._mix_up([*waiting, *repeatable, *self._incomplete_groups(answers, waiting)])
                 if answers:
                     return (waiting or answers)[0], place
         for place in reversed(range(len(messages))):
@@ -361,10 +356,8 @@ class Talks:
             return True
         if any(child.mark == mark and child.children for child in children):
             return True
-        results = [
-            message for child in children for message in child.asking.messages[child.after + 1 : child.after + 2]
-        ]
-        return bool(results) and all(message.mark != repeated[1].mark for message in results)
+        replies = [reply for child in children for reply in child.asking.messages[child.after + 1 : child.after + 2]]
+        return bool(replies) and all(reply.mark != repeated[1].mark for reply in replies)
 
     def _parent_after_cut(self, asking: Asking, mark: bytes) -> tuple[Key | None, int]:
         """Find the answer for a request whose host dropped earlier messages: the one match that awaits results."""

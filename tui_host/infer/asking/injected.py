@@ -112,9 +112,8 @@ def _wrappings_in(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]
             yield frame
     for result in results:
         start, end = result.whole
-        yield from (
-            (*span, "frames a result") for span in ((start, result.start), (result.end, end)) if span[0] < span[1]
-        )
+        spans = (start, result.start), (result.end, end)
+        yield from ((*span, "frames a result") for span in spans if span[0] < span[1])
 
 
 def _frames_in(text: str) -> list[tuple[int, int, str]]:

@@ -79,11 +79,8 @@ class Asking:
         self.model = model_asked(head.url or "", request.around)
         self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
         self._is_guessed = (head.method is None or not body) and not (self.model or system or request.offered)
-        taught = (
-            "\n".join(message.text for message in self.messages if message.role == "model")
-            if self._is_guessed
-            else system
-        )
+        answers = (message.text for message in self.messages if message.role == "model")
+        taught = "\n".join(answers) if self._is_guessed else system
         self.protocol = protocol_of(taught, self.messages)
         self.offers = Offers(self.offered, self.protocol, self.system_pieces, self.messages, body)
         self._dialect = dialect

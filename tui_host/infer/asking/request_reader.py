@@ -52,9 +52,7 @@ class _Content:
 
     def moved(self, start: int) -> _Content:
         by = start - self.start
-        return (
-            self if not by else _Content(start, tuple(_moved(message, by) for message in self.messages), self.offered)
-        )
+        return _Content(start, tuple(_moved(message, by) for message in self.messages), self.offered) if by else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +124,7 @@ class Hearing:
         if content is None:
             before = f'{{"{name}":['.encode() if name else b""
             outline = dialect.outline(before + data + b"]}" if name else data)
-            content = (
-                _Content(len(before), *_messages_and_tools(outline)) if outline is not None else _Content(0, (), ())
-            )
+            content = _Content(0, (), ()) if outline is None else _Content(len(before), *_messages_and_tools(outline))
             self._size += len(data)
             if self._size > MOST_KNOWN:
                 self._contents.clear()

@@ -80,12 +80,8 @@ def hosts_asking(spoken: Collection[Speaking], own: Own) -> Mapping[Speaking, st
     for speaking in spoken:
         if is_host(speaking.host):
             hosts_by_agent.setdefault(speaking.agent, set()).add(speaking.host)
-    return {
-        speaking: speaking.host
-        if is_host(speaking.host)
-        else _only(hosts_by_agent.get(speaking.agent, {speaking.host}))
-        for speaking in spoken
-    }
+    hosts = {speaking: hosts_by_agent.get(speaking.agent, {speaking.host}) for speaking in spoken}
+    return {speaking: speaking.host if is_host(speaking.host) else _only(hosts[speaking]) for speaking in spoken}
 
 
 def own_hosts(spoken: Collection[Speaking], clients: Iterable[str]) -> Own:

@@ -195,15 +195,11 @@ def results_of(body: bytes, protocol: str, message: Heard) -> Sequence[Piece]:
 def _untagged(body: bytes, result: Piece) -> Sequence[Piece]:
     """Split a vendor's result in Hermes' form into the results inside; other results stay whole."""
     message = in_words(body, result)
-    envelopes_inside = [] if message is None else list(envelopes(body, message, (_TAGGED,)))
-    if len(envelopes_inside) > 1:  # a shared id or name decides nothing
+    inside = [] if message is None else list(envelopes(body, message, (_TAGGED,)))
+    if len(inside) > 1:  # a shared id or name decides nothing
         result = replace(result, name="", wire_id="")
-    results = [
-        replace(result, text=envelope.text, start=envelope.start, end=envelope.end) for envelope in envelopes_inside
-    ]
-    return [
-        replace(inner, name=by.name or inner.name) for inner, by in zip(results, envelopes_inside, strict=True)
-    ] or [result]
+    results = [replace(result, text=inner.text, start=inner.start, end=inner.end) for inner in inside]
+    return [replace(part, name=by.name or part.name) for part, by in zip(results, inside, strict=True)] or [result]
 
 
 def in_words(body: bytes, result: Piece) -> Heard | None:

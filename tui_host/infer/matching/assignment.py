@@ -46,10 +46,10 @@ def largest_matching(edges: Edges) -> dict[FrameKey, str]:
     while True:
         levels = _levels(edges, call_of, frame_of)
         left = {frame: iter(calls) for frame, calls in edges.items()}
-        augmented = [
+        matched = [
             frame for frame in edges if frame not in call_of and _augment(frame, left, levels, call_of, frame_of)
         ]
-        if not augmented:
+        if not matched:
             return call_of
 
 

@@ -145,7 +145,7 @@ class Candidate:
         """Whether the result states that a person denied the call. No frame carries such a call."""
         return self.told is not None and denies(self.told.text)
 
-    def may_be_reported_differently(self, frame: Sent) -> bool:
+    def may_be_reworded(self, frame: Sent) -> bool:
         """Return whether the host may have replaced a frame's answer by words of its own."""
         is_other = self.told is None or refuses(self.told.text) or gives_up(self.told.text)
         return not is_other and not self.gave_up_on(frame)

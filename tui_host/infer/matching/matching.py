@@ -79,11 +79,7 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], connections: 
     frames_by_call = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items()}
     carrying = {frame.key for sent in frames_by_call.values() for frame in sent}
     rivals = {
-        key: [
-            candidate.asked.key
-            for candidate in _rivals(calls, pairs.refused[key])
-            if candidate.asked.key not in frames_by_call
-        ]
+        key: [call.asked.key for call in _rivals(calls, pairs.refused[key]) if call.asked.key not in frames_by_call]
         for key, calls in possible.items()
         if key not in carrying
     }
@@ -137,7 +133,7 @@ def _told_otherwise(
         for call in left[frame.key]
         if len(left[frame.key]) == often[call.asked.key] == 1
         and call in pairs.refused[frame.key]
-        and call.may_be_reported_differently(frame.last)
+        and call.may_be_reworded(frame.last)
         and (frame.last.server, frame.last.tool) not in unasked
         and frame.last.capture in pairs.timed
         and shared.is_own(call, frame.last)
@@ -184,11 +180,7 @@ def _competed(
     otherwise = {
         frame.key
         for frame in pairs.frames
-        if any(
-            call.may_be_reported_differently(frame)
-            for call in pairs.refused[frame.key]
-            if call.asked.key not in certain
-        )
+        if any(call.may_be_reworded(frame) for call in pairs.refused[frame.key] if call.asked.key not in certain)
     }
     sendable = {key: _rivals(calls, pairs.refused[key]) for key, calls in possible.items()}
     whole = list(carried(possible, pairs.frames, sendable))

@@ -88,9 +88,8 @@ class PossiblePairs:
         for line, line_fits in fits.items():  # calls on another connection are not missing on this one
             of_line[line] = doubted(of_line[line], [fit for fit in line_fits if found_on[fit.call] <= {line}])
         cuts = pairs._rounding()
-        moved = cls(
-            candidates, [_on_clock(frame, of_line[frame.line].blurred(*cuts[frame.key])) for frame in pairs.frames]
-        )
+        on_clock = [_on_clock(frame, of_line[frame.line].blurred(*cuts[frame.key])) for frame in pairs.frames]
+        moved = cls(candidates, on_clock)
         moved.timed = timed | of_one_machine.keys()
         return moved
 
@@ -198,9 +197,8 @@ class PossiblePairs:
             brought = Counter(_first_text(frame) for frame in frames)
             for frame, own in able:
                 is_only = brought[_first_text(frame)] == 1 and len(_first_text(frame)) >= SHORT
-                calls_by_frame[frame.key] = _of_named_server(
-                    _without_unreported(own, frame, elsewhere, is_only=is_only), frame
-                )
+                reported = _reported(own, frame, elsewhere, is_only=is_only)
+                calls_by_frame[frame.key] = _of_named_server(reported, frame)
         return calls_by_frame
 
 
@@ -273,9 +271,7 @@ def _possibly_swapped(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Conta
     }
 
 
-def _without_unreported(
-    calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_only: bool
-) -> list[Candidate]:
+def _reported(calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_only: bool) -> list[Candidate]:
     """Remove calls without a result where other calls' results certainly repeat the frame's answer.
 
     The other calls must have been made before the frame for certain: else their host may have kept the result. If no other

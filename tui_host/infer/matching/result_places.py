@@ -124,9 +124,8 @@ class _Places:
 
     def _is_room_in(self, places: Mapping[str, int | None]) -> bool:
         """Return whether the places suffice for the calls confined to them."""
-        return sum(
-            len(own_places) > 0 and own_places.keys() <= places.keys() for own_places in self.left.values()
-        ) <= len(places)
+        confined = [own for own in self.left.values() if own and own.keys() <= places.keys()]
+        return len(confined) <= len(places)
 
     def _take(self, key: str, place: str | None) -> bool:
         if place is not None and self._may_be_cached(key, place):

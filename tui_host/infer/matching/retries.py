@@ -25,9 +25,7 @@ class Tries:
 
     def __init__(self, carried: Iterable[Carried], possible: Mapping[FrameKey, Sequence[Candidate]]) -> None:
         self._possible = possible
-        self._last: dict[str, dict[Line, Carried]] = defaultdict(
-            dict
-        )  # the latest frame may follow whatever any frame may follow
+        self._last: dict[str, dict[Line, Carried]] = defaultdict(dict)  # the latest may follow what any frame may
         for frame in sorted(carried, key=lambda frame: frame.sent):
             for call in possible[frame.key]:
                 self._last[call.asked.key][frame.first_line] = frame
@@ -118,9 +116,7 @@ class _Waiting:
         for call in self._possible[frame.key]:
             for of_line in self._of_call.get(call.asked.key, {}).values():
                 # a connection's first is the first to be over; two are as good as all
-                candidates.update(
-                    (waiting.key, waiting) for waiting in islice(of_line.values(), 2) if _begins_after(frame, waiting)
-                )
+                candidates.update((old.key, old) for old in islice(of_line.values(), 2) if _begins_after(frame, old))
                 if len(candidates) > 1:
                     return None
         return next(iter(candidates.values()), None)

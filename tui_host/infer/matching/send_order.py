@@ -79,25 +79,16 @@ class Orders:
 
     def are_shown(self, call: Candidate, carried: Sequence[Carried]) -> bool:
         """Return whether the host is known to send calls in the answer's order, and sent these frames at once."""
-        own = self._line_of.get(
-            call.talk, carried[0].first_line
-        )  # the host of the call, which may have other connections
+        own = self._line_of.get(call.talk, carried[0].first_line)  # the call's host may have others
         lines = {own, *(frame.first_line for frame in carried)}
         shown = [self._shown[host] for host in {self._hosts.get(line, line) for line in lines} if host in self._shown]
         is_any_beside = any(map(_is_beside, carried, carried[1:]))
-        chances = prod(
-            host_orders.at_once if is_any_beside else host_orders.chances for host_orders in shown
-        )  # all belong to the host
-        return (
-            chances >= SURE and not any(host_orders.is_otherwise for host_orders in shown) and follow_at_once(carried)
-        )
+        chances = prod(order.at_once if is_any_beside else order.chances for order in shown)  # all of the host
+        return chances >= SURE and not any(order.is_otherwise for order in shown) and follow_at_once(carried)
 
 
 def _was_there(frame: Sent, call: Candidate) -> bool:
-    """Return whether the connection certainly existed when the call was made.
-
-    Otherwise the call may have been sent before on a connection that died.
-    """
+    """Return whether the connection certainly existed when the call was made, so that no dead connection was used."""
     return frame.since_ns + frame.within_ns <= call.asked.at_ns
 
 

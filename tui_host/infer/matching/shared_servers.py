@@ -58,10 +58,8 @@ class SharedServers:
         for connection in connections:
             since_ns, until_ns = began[connection.line], last[connection.line]
             is_followed = newest[connection.server, connection.client] >= max(since_ns + 1, until_ns)
-            self._lines[connection.server][connection.line] = (
-                since_ns,
-                max(since_ns, until_ns) if is_followed else _EVER_NS,
-            )
+            end_ns = max(since_ns, until_ns) if is_followed else _EVER_NS
+            self._lines[connection.server][connection.line] = since_ns, end_ns
         self._used: dict[tuple[object, str], set[Line]] = defaultdict(set)
 
     def learn(self, candidates: Iterable[Candidate], joined: Mapping[str, Sequence[Sent]]) -> None:
