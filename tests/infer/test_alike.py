@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.infer.forms import FORMS, Answer, Call, Entry, Results, User
-from tests.infer.world import MS, Asked, ModelTap, ServerTap, World, found_in
+from tests.infer.world import MS, ModelTap, ServerTap, World, found_in
 from tui_host.errors import JSON
 
 OLLAMA = FORMS["ollama"]
@@ -98,29 +98,6 @@ def test_a_call_that_was_left_keeps_no_frame_from_another_that_is_told_what_it_b
     assert scene.found() | {("sent", second, frame), ("told", second, scene.says(*told("3")))} == scene.found()
 
 
-def test_a_conversation_goes_on_through_a_tap_that_was_started_in_place_of_its_own() -> None:
-    scene = Scene()
-    first, frame = scene.says(User("sum")), scene.runs("3")
-    other = scene.world.model()
-    scene.says(User("hello"), answer=Answer("Hello."), model=other)
-    last = scene.says(*told("3"), answer=Answer("Done."), model=other)
-    assert scene.found() == {("sent", first, frame), ("told", first, last)}
-
-
-def test_an_answer_that_was_cut_and_asked_for_once_more_carries_out_nothing() -> None:
-    scene = Scene()
-    openai = FORMS["openai"]
-    call = Call("c1", "math__add", ADD.arguments)
-    exchange = scene.model.ask(openai, [User("sum")])
-    list(scene.model.answer(openai, exchange, Answer("", [call, call, call]), cut=True))
-    scene.world.now += 100 * MS
-    second = scene.model.ask(openai, [User("sum")])
-    list(scene.model.answer(openai, second, Answer("", [call])))
-    frame = scene.runs("3")
-    asked: Asked = (scene.model.id, second, 0)
-    assert {each for each in found_in(scene.world.story()) if each[0] == "sent"} == {("sent", asked, frame)}
-
-
 @pytest.mark.parametrize(
     ("dialect", "agent", "peer", "goes_on"),
     [
@@ -154,25 +131,6 @@ def test_an_answer_that_its_host_cut_once_it_had_read_the_call_goes_on_as_a_whol
     frame = scene.runs("3")
     last = scene.model.ask(form, told("3"))
     assert scene.found() == {("sent", exchange, frame), ("told", exchange, last)}
-
-
-def test_hosts_that_share_a_connection_without_a_session_keep_their_answers_apart() -> None:
-    scene = Scene()
-    math = scene.world.server("math", has_no_sessions=True)
-    asks = {text: Answer("", [Call("", "math__add", {"a": 1, "b": int(text)})]) for text in "34"}
-    exchanges = {text: scene.says(User(text), answer=answer) for text, answer in asks.items()}
-    frames = {
-        text: (math.id, math.call("add", answer.calls[0].arguments, connection=text)[1])
-        for text, answer in asks.items()
-    }
-    scene.world.now += 50 * MS
-    for text in asks:  # each host counts from 1
-        math.result(1, text, connection=text)
-    wanted: set[tuple[str, str, object]] = set()
-    for text, answer in asks.items():
-        last = scene.says(User(text), answer, Results([(answer.calls[0], text)]), answer=Answer("Done."))
-        wanted |= {("sent", exchanges[text], frames[text]), ("told", exchanges[text], last)}
-    assert scene.found() == wanted
 
 
 def test_the_calls_of_a_batch_have_each_their_own_answer() -> None:

@@ -26,7 +26,6 @@ FEEDBACK = f"{DENIED[:-1]} and provided the following feedback:\n<feedback>\n{'n
 BEHIND = "\n\n<environment_details>\n# Time\nnow\n</environment_details>"
 
 
-@pytest.mark.parametrize("brought", ["done", "box:put:" + '{"k": 6} ' * 40])
 @pytest.mark.parametrize(
     ("speaks", "told", "result"),
     [
@@ -42,9 +41,7 @@ BEHIND = "\n\n<environment_details>\n# Time\nnow\n</environment_details>"
         (CHERRY, "User did not allow tool call", "User did not allow tool call"),
     ],
 )  # fmt: skip
-def test_a_denial_told_in_words_is_the_place_of_its_call(
-    speaks: tuple[str, str], told: str, result: str, brought: str
-) -> None:
+def test_a_denial_told_in_words_is_the_place_of_its_call(speaks: tuple[str, str], told: str, result: str) -> None:
     system, text = speaks
     world, asked = World(), [User("put it")]
     model, box = world.model(), world.server("box")
@@ -52,7 +49,7 @@ def test_a_denial_told_in_words_is_the_place_of_its_call(
     list(model.answer(OPENAI, model.ask(OPENAI, asked, "Cline/3.40", system), Answer(text)))
     world.now += 50 * MS
     identity, _ = box.call("put", {"k": 6})
-    box.result(identity, brought)
+    box.result(identity, "done")
     world.now += 50 * MS
     model.ask(OPENAI, [*asked, Answer(text), User(told)], "Cline/3.40", system)
     assert [kind for kind, *_ in found_in(world.story())] == ["told"]

@@ -12,7 +12,7 @@ from tests.infer.kept import keep_story
 from tui_host.capture.record import Record
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
-from tui_host.infer.live_story import JOIN_SECONDS, TAPS_SECONDS, Following, Piece
+from tui_host.infer.live_story import TAPS_SECONDS, Following, Piece
 from tui_host.infer.stories import Stories
 from tui_host.settings.paths import DATABASE
 
@@ -46,26 +46,6 @@ def taken(following: Following) -> list[Piece]:
 def calls(pieces: list[Piece]) -> int:
     """How many frames that call a tool are among them."""
     return sum(b'"tools/call"' in record.draft.data for piece in pieces for record in piece.records)
-
-
-def test_a_screen_that_stood_still_for_long_does_not_wait_longer_for_what_is_joined(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock, following = Clock(monkeypatch), followed(store)
-    tell = following._tell  # pyright: ignore[reportPrivateUsage]
-
-    def others_have_the_processor() -> None:
-        tell()
-        clock.seconds += 30
-
-    monkeypatch.setattr(following, "_tell", others_have_the_processor)
-    following.read(0)  # there is time for none of it, and what came of that took half a minute
-    assert calls(taken(following)) == 0
-    clock.seconds += JOIN_SECONDS
-    following.read(1)
-    pieces = taken(following)
-    assert calls(pieces) == 1
-    assert pieces[-1].state.is_whole
 
 
 def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.infer.forms import Call
 from tests.infer.scene import SUM, Scene, call
-from tests.infer.world import MS, Asked, Frame, ServerTap
+from tests.infer.world import MS, Frame, ServerTap
 
 TIMED_OUT = "Tool execution timed out"
 BROUGHT = "state: pending, 1 pod, 0 restarts"
@@ -78,27 +78,4 @@ def test_it_is_of_the_only_call_that_failed(words: str) -> None:
     (asked,) = scene.asks("sum", one)
     frame = scene.gives_up(says_so=False)
     scene.tells("sum", [(one, words)])
-    assert scene.sent() == {asked: [frame]}
-
-
-def test_calls_that_were_all_sent_again_have_what_was_answered() -> None:
-    scene, calls = Retrying(), twice()
-    asked = scene.asks("both", *calls)
-    texts = ["the first one, of some length", "the second one, of some length"]
-    frames: list[Frame] = []
-    for text in texts:
-        scene.gives_up(says_so=True)
-        frames.append(scene.runs(scene.math, "add", text))
-    scene.tells("both", list(zip(calls, texts, strict=True)))
-    found: dict[Asked, list[tuple[str, object]]] = {one: [frame] for one, frame in zip(asked, frames, strict=True)}
-    assert scene.sent() == found
-
-
-def test_what_is_cancelled_once_its_answer_has_come_was_not_given_up() -> None:
-    scene, calls = Retrying(), [call("math__add", "c1")]
-    (asked,) = scene.asks("one", *calls)
-    identity, frame = scene.sends()
-    scene.math.result(identity, BROUGHT)
-    scene.cancels(identity)
-    scene.tells("one", [(calls[0], BROUGHT)])
     assert scene.sent() == {asked: [frame]}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.forms import Call
 from tests.infer.scene import SUM, Scene, call
-from tests.infer.world import MS, found_in
 from tui_host.infer.tapped_frames import MOST
 
 
@@ -43,30 +42,12 @@ def test_a_name_without_a_server_that_two_servers_have_is_doubtful_until_the_res
     assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
 
 
-def test_a_frame_that_no_answer_asked_for_is_joined_to_nothing() -> None:
-    scene = Scene()
-    math = scene.server("math", "add", "multiply")
-    scene.runs(math, "add", "3")
-    scene.asks("sum", call("math__add"))
-    scene.runs(math, "multiply", "2")
-    assert scene.sent() == {}
-
-
 def test_a_call_within_a_hubs_call_is_joined_to_its_frame() -> None:
     scene = Scene()
     math = scene.server("math", "add_numbers")
     (asked,) = scene.asks("sum", Call("c1", "mcp__hub__invoke", {"name": "mathAddNumbers", "params": dict(SUM)}))
     frame = scene.runs(math, "add_numbers", "3")
     assert scene.sent() == {asked: [frame]}
-
-
-def test_a_call_is_sent_again_by_a_host_whose_server_died() -> None:
-    scene = Scene()
-    before = scene.server("math", "add")
-    (asked,) = scene.asks("sum", call("math__add"))
-    first = scene.runs(before, "add", None)
-    second = scene.runs(scene.server("math", "add"), "add", "3")
-    assert scene.sent() == {asked: [first, second]}
 
 
 def test_a_host_that_sends_the_models_id_along_leaves_no_doubt() -> None:
@@ -88,16 +69,6 @@ def test_a_models_id_with_the_calls_arguments_names_it_whatever_the_host_calls_t
     assert scene.sent() == {asked: [(math.id, frames[1])]}
 
 
-def test_a_frame_without_an_answer_is_not_that_of_a_call_that_a_person_rejected() -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    one = call("math__add")
-    scene.asks("sum", one)
-    scene.runs(math, "add", None)
-    scene.goes_on("sum", [one], [(one, "The user rejected this.")])
-    assert scene.sent() == {}
-
-
 def test_a_result_of_many_megabytes_is_known_by_how_it_begins() -> None:
     scene = Scene()
     math = scene.server("math", "add")
@@ -108,36 +79,3 @@ def test_a_result_of_many_megabytes_is_known_by_how_it_begins() -> None:
     scene.goes_on("both", [one, other], [(one, texts[1][:9000]), (other, texts[0][:9000])])
     assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
     assert all(len(text) > MOST for text in texts)
-
-
-def test_a_task_is_answered_when_its_result_is_fetched() -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    (asked,) = scene.asks("sum", call("math__add"))
-    identity, seq = math.call("add", SUM, task={"ttl": 1000})
-    math.answer(identity, {"task": {"taskId": "t1", "status": "working"}})
-    assert [joined.sent[0].answer for joined in scene.world.story().joined()] == [None]
-    fetching, _ = math.ask("tasks/result", {"taskId": "t1"})
-    last = math.result(fetching, "3")
-    (joined,) = scene.world.story().joined()
-    assert scene.sent() == {asked: [(math.id, seq)]}
-    assert joined.sent[0].answer is not None
-    assert joined.sent[0].answer.seq == last
-
-
-def test_a_resource_that_a_model_reads_through_cline_is_joined_to_its_request() -> None:
-    scene = Scene()
-    docs = scene.server("docs", "search")
-    cline = FORMS["cline"]
-    reads = Answer("", [Call("", "access_mcp_resource", {"server_name": "docs", "uri": "docs://1"})])
-    exchange = scene.model.ask(cline, [User("read")])
-    list(scene.model.answer(cline, exchange, reads))
-    identity, seq = docs.ask("resources/read", {"uri": "docs://1"})
-    docs.answer(identity, {"contents": [{"uri": "docs://1", "text": "a page"}]})
-    scene.world.now += 50 * MS
-    second = scene.model.ask(cline, [User("read"), reads, Results([(reads.calls[0], "a page")])])
-    asked = (scene.model.id, exchange, 0)
-    assert found_in(scene.world.story()) == {
-        ("sent", asked, (docs.id, seq)),
-        ("told", asked, (scene.model.id, second)),
-    }

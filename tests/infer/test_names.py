@@ -6,7 +6,7 @@ import pytest
 
 from tests.infer.habits import NAMINGS, TOOLS
 from tui_host.infer.call_values import READING, Asked
-from tui_host.infer.tool_aliases import meant, names_another, names_server, tools_named
+from tui_host.infer.tool_aliases import meant, tools_named
 
 KNOWN = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
 ALONE = 6
@@ -20,32 +20,6 @@ def test_a_name_stands_for_its_tool_however_a_host_joins_cleans_and_shortens_it(
         assert (server, tool) in found
         says_no_server = number == ALONE or "0mcp0" in NAMINGS[number](server, tool)
         assert found == {(server, tool)} or (says_no_server and {each for _, each in found} == {tool})
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("query", None),
-        ("mcp__query", None),
-        ("c1a2b30mcp0query", None),
-        ("query_a1b2c3", None),
-        ("sql__query", True),
-        ("mcp__sql__query", True),
-        ("mcp_mcp-server-sql_query", True),
-        ("sql-mcp.query", True),
-        ("mcp__plugin_data_sql__query", True),
-        ("query_mcp_sql", True),
-        ("sqlQuery", True),
-        ("mysql__query", False),
-        ("my-sql__query", False),
-        ("mcp__sql2__query", False),
-        ("sq__query", False),
-        ("calc.query", False),
-    ],
-)
-def test_what_stands_beside_a_tools_name_is_its_servers_or_anothers_or_nobodys(name: str, says: bool | None) -> None:  # noqa: FBT001 - a row of the table
-    told = names_server(name, "sql", "query"), names_another(name, "sql", "query")
-    assert told == (says is True, says is False)
 
 
 WEATHER = [("lab", tool) for tool in ("查询天气", "列表", "删除它", "get_天气", "get", "fire🔥")] + [

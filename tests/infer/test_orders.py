@@ -64,13 +64,6 @@ def test_of_alike_calls_the_order_tells_which_is_which_only_where_a_host_has_sho
     assert [call in scene.sent() for call in twins] == [is_joined] * 2
 
 
-def test_what_one_host_has_shown_tells_nothing_of_another_whose_connection_is_its_own() -> None:
-    scene = Scene()
-    steps(scene, "math", scene.server("math", "add"), *IN_ORDER)
-    (twins,) = steps(scene, "jobs", scene.server("jobs", "add"), "==")
-    assert not scene.sent().keys() & {*twins}
-
-
 def asked_alike(count: int) -> tuple[World, ModelTap, ServerTap, Answer]:
     """A model that was asked, a server, and an answer of so many calls that are alike, without ids."""
     world = World()

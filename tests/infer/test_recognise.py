@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tui_host.infer.asking.host_names import host_asking, host_named, model_asked
-from tui_host.infer.asking.speakers import Own, Speaking, hosts_of, own_hosts
+from tui_host.infer.asking.speakers import Speaking
 
 BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
 
@@ -117,43 +115,3 @@ def test_a_model_is_named_in_the_body_or_in_the_path() -> None:
 
 
 SDK = Speaking(host="the OpenAI SDK for Python", agent=("OpenAI/Python 2.20", ""))
-
-
-@pytest.mark.parametrize(
-    ("spoken", "clients", "own", "hosts"),
-    [
-        (
-            [Speaking(host="Codex", agent=("codex_exec/1", "")), SDK],
-            ["mcp"],
-            {},
-            ["Codex", "the OpenAI SDK for Python"],
-        ),
-        ([replace(SDK, host="Aider"), SDK], [], {}, ["Aider"]),
-        ([SDK], ["@librechat/api-client"], {SDK.agent: "LibreChat"}, ["LibreChat"]),
-        ([SDK], ["@librechat/api-client"], {}, ["the OpenAI SDK for Python", "LibreChat"]),
-        ([SDK], ["mcp"], {}, ["the OpenAI SDK for Python", "the MCP SDK for Python"]),
-    ],
-)
-def test_what_hosts_are_made_with_is_named_where_it_may_not_be_of_one_that_is(
-    spoken: list[Speaking], clients: list[str], own: Own, hosts: list[str]
-) -> None:
-    assert hosts_of(spoken, clients, own) == hosts
-
-
-@pytest.mark.parametrize(
-    ("spoken", "clients", "own"),
-    [
-        ([SDK], [], ""),
-        ([SDK], ["mcp"], ""),
-        ([SDK], ["claude-code"], ""),  # which names itself to its models
-        ([SDK], ["@librechat/api-client", "mcp"], "LibreChat"),
-        ([SDK], ["zed"], ""),
-        ([SDK], ["goose", "@librechat/api-client"], ""),
-        ([SDK], ["mcp-inspector"], ""),
-        ([replace(SDK, host="Aider"), SDK], ["goose"], ""),
-    ],
-)
-def test_who_asks_without_a_name_is_the_one_host_that_never_says_one_to_its_models(
-    spoken: list[Speaking], clients: list[str], own: str
-) -> None:
-    assert own_hosts(spoken, clients) == ({SDK.agent: own} if own else {})

@@ -54,25 +54,13 @@ def one(blocks: Sequence[str]) -> list[JSON]:
     return [{"role": "tool", "content": "\n".join(blocks)}]
 
 
-def each(blocks: Sequence[str]) -> list[JSON]:
-    return [{"role": "tool", "content": block} for block in blocks]
-
-
 def with_ids(blocks: Sequence[str]) -> list[JSON]:
     return [
         {"role": "tool", "tool_call_id": f"made up {place}", "content": block} for place, block in enumerate(blocks)
     ]
 
 
-def with_one_id(blocks: Sequence[str]) -> list[JSON]:
-    return [{"role": "tool", "tool_call_id": "made up", "name": "math__add", "content": "\n\n".join(blocks)}]
-
-
-def in_blocks(blocks: Sequence[str]) -> list[JSON]:
-    return [{"role": "tool", "content": [{"type": "text", "text": block} for block in blocks]}]
-
-
-SHAPES = [user, one, each, with_ids, with_one_id, in_blocks]
+SHAPES = [user, one, with_ids]
 
 
 def _told(form: Shaped, *, is_heard: bool) -> tuple[list[Item], list[str]]:

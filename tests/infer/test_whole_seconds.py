@@ -45,20 +45,6 @@ def test_calls_of_other_seconds_have_their_frames_though_all_say_the_same(side: 
     assert scene.sent() == {asked: [frame] for asked, frame in carried.items()}
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize(
-    ("tools", "texts"), [(("add", "multiply"), ("3", "3")), (("add", "add"), ("three and some more", "something else"))]
-)
-def test_calls_of_one_second_that_say_other_things_have_their_frames(
-    side: str, tools: Sequence[str], texts: Sequence[str]
-) -> None:
-    scene = Scene()
-    tap = scene.world.server("math")
-    carried = turns(scene, tap, tools, texts, 20)
-    cut(scene, side, tap)
-    assert scene.sent() == {asked: [frame] for asked, frame in carried.items()}
-
-
 def test_calls_of_one_second_that_say_the_same_stay_open() -> None:
     scene = Scene()
     tap = scene.world.server("math")

@@ -65,8 +65,3 @@ def test_words_behind_a_call_are_told_in_their_place(system: str, text: str, sai
     items = chat_of(system, text, is_live=is_live)
     assert said_in(items) == said
     assert {item.state for item in items if isinstance(item, AnswerItem)} <= {"done"}
-
-
-def test_of_what_this_host_asks_a_call_in_code_is_a_mention_and_what_it_cut_is_not_told() -> None:
-    items = chat_of(CHERRY, f"so: `{ONE}` is it\n{ONE}made up", agent="tui-host", is_live=False)
-    assert said_in(items) == [f"so: `{ONE}` is it", "mcp__box__get"]

@@ -16,9 +16,8 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.gemini.write import Gemini
 from tui_host.llm.events import CallArguments
-from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 from tui_host.llm.model_request import join
-from tui_host.llm.tool_names import NameTable
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
 
@@ -118,36 +117,6 @@ def test_how_long_it_thinks_is_said_as_the_model_understands_it(model: str, effo
     assert generation.get("thinkingConfig") == config
 
 
-def test_options_stand_in_their_places_and_what_is_given_beside_them_wins() -> None:
-    extra: tuple[tuple[str, JSON], ...] = (
-        ("generationConfig", {"seed": 2}),
-        ("safetySettings", [{"category": "X"}]),
-        ("tools", [{"googleSearch": {}}]),
-    )
-    others: dict[str, JSON] = {"topK": 3, "cachedContent": "c"}
-    options = Options(temperature=0.5, seed=1, stop=tuple("abcdefg"), others=others)
-
-    body = written(user("x"), options=options, extra=extra)
-
-    generation = body["generationConfig"]
-    assert generation == {"temperature": 0.5, "stopSequences": list("abcde"), "seed": 2, "topK": 3}
-    assert body["cachedContent"] == "c"
-    assert body["safetySettings"] == [{"category": "X"}]
-    assert body["tools"] == [{"googleSearch": {}}]
-
-
-def test_schemas_go_untouched_and_names_are_made_fit() -> None:
-    schema: JSON = {"$schema": "x", "type": "object", "properties": {"a": {"type": ["string", "null"], "const": 1}}}
-    tool = ToolSpec(name="s__t", description="", schema=schema, server="s", tool="t")
-
-    body = written(user("x"), tools=(tool,))
-
-    assert body["tools"] == [{"functionDeclarations": [{"name": "s__t", "parametersJsonSchema": schema}]}]
-    table = NameTable.make([("7s", "t"), ("a.b", "c:d"), ("s", "t t"), ("s", "x" * 90)], GEMINI.name_rule)
-    assert table.find("a.b__c:d") == ("a.b", "c:d")
-    assert all(GEMINI.name_rule.allows(name) and not name[0].isdigit() for name in table.known)
-
-
 def test_signatures_go_back_in_the_very_parts_they_came_in() -> None:
     told = answer(
         chunk(part("a")),
@@ -191,23 +160,6 @@ def test_calls_that_others_made_are_signed_as_the_vendor_wants_it(model: str, *,
         assert isinstance(parts, list)
         found = [one.get("thoughtSignature") if isinstance(one, dict) else one for one in parts]
         assert found == [DUMMY if signed else None, *[None] * (len(found) - 1)]
-
-
-def test_results_are_one_content_in_the_order_of_the_calls() -> None:
-    second = ToolCall(id="t2", wire_id="", name="get_weather", arguments="")
-    results = [ToolResult(call=each, content=(Text(text=each.id),)) for each in (FOREIGN, second)]
-
-    found = contents(
-        assistant(FOREIGN, second),
-        *(Message(role="tool", parts=(each,)) for each in results),
-        Message(role="user", parts=(Text(text="and?"),)),
-    )
-
-    assert [one["role"] for one in found] == ["model", "user", "user"]
-    assert found[1]["parts"] == [
-        {"functionResponse": {"id": "call_1", "name": "get_weather", "response": {"output": "t1"}}},
-        {"functionResponse": {"name": "get_weather", "response": {"output": "t2"}}},
-    ]
 
 
 # Answers.

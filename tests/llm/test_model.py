@@ -11,7 +11,7 @@ from anyio.abc import ByteStream
 
 from tests.llm.asking import ASK, KEY, PLACE, asked, kinds, refused, told, told_with_error
 from tests.llm.peer import Peer, body_of, head, peer, provider_at, recorder, saying
-from tests.llm.streams import DONE, RECORDED, chunk, event
+from tests.llm.streams import DONE, RECORDED, chunk
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Place
 from tui_host.errors import ModelError
@@ -124,17 +124,6 @@ async def test_a_connection_that_breaks_after_the_answer_s_end_is_no_error() -> 
         fold = await asked(there.url)
 
     assert (fold.text, fold.stop) == ("x", "end")
-
-
-async def test_an_error_in_the_stream_is_raised_after_what_came() -> None:
-    body = chunk({"content": "so far"}) + event({"error": {"message": "overloaded", "code": "busy"}})
-
-    async with peer(saying(head(), body)) as there:
-        fold, error = await told_with_error(there.url)
-
-    assert (fold.text, fold.stop, fold.failure) == ("so far", "failed", "overloaded")
-    assert error is not None
-    assert (error.what, error.where) == ("busy: overloaded", f"mine ({there.url.removesuffix('/v1')})")
 
 
 async def test_a_refusal_has_the_provider_s_words_and_where_the_key_comes_from() -> None:

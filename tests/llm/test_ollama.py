@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.llm.recorded.asks import PIXEL, answered, user
+from tests.llm.recorded.asks import answered, user
 from tests.llm.recorded.case import TIME, WEATHER
 from tests.llm.recorded.ollama import RECORDED, asked, done, said, words
 from tests.llm.recorded.reading import MODEL, events_of, fold_of
@@ -14,7 +14,7 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.ollama.write import Ollama
 from tui_host.llm.events import CallArguments
-from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult
+from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall, ToolResult
 from tui_host.llm.model_request import join
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
@@ -105,21 +105,6 @@ def test_thinking_goes_back_within_the_turn_that_it_belongs_to_and_no_further() 
 
     assert [message.get("thinking") for message in running] == [None, "hm", None, "hm", None, None]
     assert [message.get("thinking") for message in after] == [None] * 5
-
-
-def test_images_of_results_follow_them_for_not_every_template_shows_them_there() -> None:
-    call = ToolCall(id="c", wire_id="", name="t", arguments="{}")
-    content = (Text(text="Look:"), Image(media_type="image/png", data=PIXEL))
-
-    messages = sent(
-        user("x"),
-        Message(role="assistant", parts=(call,)),
-        Message(role="tool", parts=(ToolResult(call=call, content=content), ToolResult(call=call, content=()))),
-    )
-
-    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "user"]
-    assert messages[2]["content"] == "Look:\n(image 1 of this step, image/png: see the next message)"
-    assert messages[4]["images"] == [PIXEL]
 
 
 def test_thinking_by_another_name_is_thinking_all_the_same() -> None:

@@ -11,7 +11,6 @@ from tests.llm.recorded.asks import TOOLS, loop, user
 from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER
 from tests.llm.recorded.openai_responses import (
     BEGAN,
-    HIDDEN,
     REASONING,
     RECORDED,
     call,
@@ -124,17 +123,6 @@ def test_azure_has_its_own_header_and_its_version_in_the_query() -> None:
     assert RESPONSES.headers(None, azure) == ()
     assert RESPONSES.write(Ask(model="m", messages=(user("x"),)), azure).path == "responses?api-version=preview"
     assert RESPONSES.write(Ask(model="m", messages=(user("x"),)), TARGET).path == "responses"
-
-
-def test_items_go_back_in_order_and_complete() -> None:
-    found = items(*loop(RECORDED))
-
-    assert kinds(found) == ["user", "reasoning", "message", "reasoning", "function_call", "function_call_output"]
-    assert (found[1], found[3]) == (REASONING, HIDDEN)
-    content: JSON = [{"type": "output_text", "text": TEXT, "annotations": []}]
-    assert found[2] == said(1) | {"content": content}
-    assert found[4] == item(WEATHER, "call_1", "fc_call_1")
-    assert found[5]["call_id"] == "call_1"
 
 
 def test_to_another_model_only_what_everybody_understands_goes() -> None:

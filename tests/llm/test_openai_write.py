@@ -173,20 +173,3 @@ def test_half_a_character_and_what_json_cannot_say_do_not_stop_a_request() -> No
 
     assert json.loads(body)["messages"][0]["content"] == "a\ufffd"
     assert json.loads(body)["tools"][0]["function"]["parameters"]["maximum"] is None
-
-
-def test_the_extra_body_wins_and_keeps_the_messages_last() -> None:
-    body = (
-        OpenAI()
-        .write(
-            Ask(
-                model="m", messages=(user("x"),), options=Options(seed=1), extra=(("seed", 2), ("stream_options", None))
-            ),
-            TARGET,
-        )
-        .body
-    )
-
-    value: dict[str, JSON] = json.loads(body)
-    assert (value["seed"], value["stream_options"]) == (2, None)
-    assert list(value)[-1] == "messages"

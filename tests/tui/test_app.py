@@ -135,55 +135,6 @@ async def test_a_reason_is_told_to_the_model_word_for_word(app: Running) -> None
     await app.until_shown("rejected by you after")
 
 
-async def test_edited_arguments_are_shown_again_and_are_what_is_sent(app: Running) -> None:
-    await app.send('call math.add {"a": 2, "b": 3}')
-    approval = await app.until_asked()
-    await app.press("e")
-    await app.until_shown("enter shows what will be sent")
-    await app.press("backspace", "backspace", "backspace", *"x}")
-    await app.press("enter")
-    await app.until_shown("not JSON")
-    # Looking around and back leaves the field what it is: no letter decides.
-    await app.press("tab", "escape")
-    await app.until(lambda: app.focused is not approval)
-    await app.press("backspace", "backspace", "4", "0", "}", "y")
-    assert calls(app)[0].state == "waiting"
-    await app.press("backspace", "enter")
-    await app.until_shown("edited: this will be sent", '"b": 40')
-    await app.decide("y")
-    await app.until_idle()
-    call = calls(app)[0]
-    assert (call.decision, call.sent, call.result) == ("edited", '{"a":2,"b":40}', "42")
-    assert "edited and approved" in app.text
-    frame = json.loads(app.bodies("mcp", "out")[-1])
-    assert frame["params"]["arguments"] == {"a": 2, "b": 40}
-
-
-async def test_several_calls_are_one_list_and_each_has_its_own_quiet_period(app: Running) -> None:
-    lines = "\n".join(f'call math.add {{"a": {number}, "b": 1}}' for number in range(4))
-    await app.send(lines)
-    await app.until_asked()
-    await app.until_shown("Approve 4 calls?", "1 of 4")
-    await app.press_at_once("y", "y")
-    await app.until_shown("Approve 3 calls?")
-    assert [call.state for call in calls(app)[1:]] == ["waiting"] * 3
-    await app.until_asked()
-    await app.until_shown("Approve 3 calls?")
-    await app.press("right", "right", "left")
-    await app.until_asked()
-    await app.until_shown("2 of 3")
-    await app.press("n")
-    await app.until(lambda: calls(app)[2].state == "rejected")
-    await app.until_asked()
-    await app.press("Y")
-    if app.session.open_questions():  # the last one had not been on the screen yet
-        await app.until_asked()
-        await app.press("Y")
-    await app.until_idle()
-    assert [call.state for call in calls(app)] == ["done", "done", "rejected", "done"]
-    assert [call.result for call in calls(app) if call.state == "done"] == ["1", "2", "4"]
-
-
 async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(app: Running) -> None:
     await app.send('call math.add {"a": 1, "b": 1}')
     await app.until_asked()

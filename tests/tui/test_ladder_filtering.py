@@ -106,13 +106,6 @@ def test_words_may_stand_in_values_and_in_what_is_shown(text: str, numbers: Sequ
     assert filtered(session()).kept(text) == list(numbers)
 
 
-def test_what_a_person_sees_is_looked_at_before_it_is_told_what_is_kept() -> None:
-    ladder = filtered(session())
-    ladder.kept("messages")
-    assert list(ladder.filtering.begin(ladder.wires.ladder, "#4", ladder.taken(), [6])) == [6]
-    assert ladder.look() == [5]
-
-
 def test_rows_that_come_are_found_and_those_that_show_the_word_no_more_are_left_out() -> None:
     ladder = filtered(session())
     wires, filtering = ladder.wires, ladder.filtering
@@ -138,11 +131,4 @@ def test_what_rows_show_is_looked_at_for_as_long_as_the_budget_lasts() -> None:
     assert found[(499 - 105) // 16] == [105]
     assert ladder.filtering.is_looking
     ladder.look()
-    assert not ladder.filtering.is_looking
-
-
-def test_where_tokens_alone_are_typed_nothing_is_looked_at() -> None:
-    ladder = filtered(session())
-    ladder.filtering.begin(ladder.wires.ladder, "kind:response turn:1", ladder.taken(), ())
-    assert not ladder.look()
     assert not ladder.filtering.is_looking

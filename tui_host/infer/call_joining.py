@@ -8,9 +8,11 @@ from typing import TypeAlias
 
 from tui_host.capture.wall_clock import WallClock
 from tui_host.infer.alias_table import Naming
-from tui_host.infer.asking.before import calls_before
-from tui_host.infer.asking.conversations import Key, Talks
+from tui_host.infer.asking.conversations import Key, Said, Talks
 from tui_host.infer.asking.host_names import asks_no_model, host_named, is_host
+from tui_host.infer.asking.request_messages import Heard
+from tui_host.infer.asking.results import results_in
+from tui_host.infer.asking.text_protocols import reader_of
 from tui_host.infer.call_values import Asked, Line, Sent, Told
 from tui_host.infer.clock_offsets import Cuts
 from tui_host.infer.matching.candidates import Candidate, places_of
@@ -18,6 +20,8 @@ from tui_host.infer.matching.matching import match
 from tui_host.infer.matching.shared_servers import Connection
 from tui_host.infer.tapped_frames import Frames
 from tui_host.infer.tool_aliases import meant, names_server
+from tui_host.llm.events import TextDelta
+from tui_host.llm.fold import Fold
 
 TOLD_OTHERWISE = "told otherwise"
 """The remark on a call whose result differs from the server's answer."""
@@ -183,7 +187,7 @@ class Joining:
         asking = exchange.asking
         if key not in self._before:
             since_ns = 0 if exchange.parent is None else self._talks.said[exchange.parent].asking.end_ns
-            self._before[key] = calls_before(exchange, since_ns)
+            self._before[key] = _uncaptured_calls(exchange, since_ns)
         of_answer: dict[str, dict[Asked, Told | None]] = {}
         for call, result in self._before[key]:
             of_answer.setdefault(call.exchange, {})[call] = result
@@ -195,8 +199,52 @@ class Joining:
                     continue
                 candidate = self._candidate(key, call, name, arguments, connections)
                 until = asking.at_ns
-                yield replace(candidate, until_ns=until, told=result, places=places.get(call), is_of_before=True)
+                yield replace(candidate, until_ns=until, told=result, places=places.get(call), is_uncaptured=True)
 
 
 def _named(host: str) -> str:
     return host if is_host(host) else ""
+
+
+def _uncaptured_calls(exchange: Said, since_ns: int) -> Sequence[tuple[Asked, Told | None]]:
+    """Return the calls in the uncaptured messages of a request, each with its result in the request.
+
+    Args:
+        exchange: The exchange of the request.
+        since_ns: The end of the last captured exchange before; the calls get times from then on, in order.
+    """
+    asking = exchange.asking
+    calls_with_results: list[tuple[Asked, Told | None]] = []
+    for place in exchange.unheard:
+        message = asking.messages[place]
+        if message.role == "model":
+            calls = [
+                Asked(
+                    key=f"{'.'.join(asking.key)}.before.{place}.{number}",
+                    capture=asking.key[0],
+                    exchange=f"{asking.key[1]}.before.{place}",
+                    number=number,
+                    wire_id=wire_id,
+                    name=name,
+                    arguments=arguments,
+                    at_ns=since_ns + place,
+                    spans=(),
+                )
+                for number, (name, arguments, wire_id) in enumerate(_calls_in(message, exchange))
+            ]
+            results = {call.key: result for call, result in results_in(asking, place, calls)}
+            calls_with_results += [(call, results.get(call.key)) for call in calls]
+    return calls_with_results
+
+
+def _calls_in(message: Heard, exchange: Said) -> Iterator[tuple[str, str, str]]:
+    """Yield name, arguments and id of the calls in a repeated answer."""
+    calls, asking = message.of("call"), exchange.asking
+    yield from ((piece.name, piece.text, piece.wire_id) for piece in calls)
+    if not calls and asking.protocol != "native":
+        system = "\n\n".join(piece.text for piece in asking.system_pieces)
+        reader, text = reader_of(asking.protocol, system, asking.host), message.text
+        fold = Fold(provider="", model="", call_id=str)
+        for event in (*reader.feed(TextDelta(text=text, start=0, end=len(text))), *reader.finish()):
+            fold.add(event)
+        yield from ((folded.call.name, folded.call.arguments, "") for folded in fold.calls)

@@ -120,7 +120,7 @@ def prefixed(name: str, tool: str) -> str:
     return next((beside for beside in _rests(name, tool) if _identifying(beside)), "")
 
 
-def tool_behind(prefix: str, name: str) -> str:
+def tool_without_prefix(prefix: str, name: str) -> str:
     """Return a name without a server prefix or suffix, cleaned; empty if the name has no such part."""
     cleaned = _cleaned(name)
     if cleaned.startswith(f"{prefix}_"):

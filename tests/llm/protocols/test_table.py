@@ -83,6 +83,14 @@ def test_an_invented_result(name: str) -> None:
 
 
 @protocols
+def test_a_call_that_rests_on_an_invented_result(name: str) -> None:
+    found = read_all_ways(name, f"{call(name)}\n{made_up(name)}\n{call(name, 'multiply')}")
+    assert found.calls[:1] == ONE
+    if name != "function":  # what it tells of results has no form of its own
+        assert (found.calls, found.text.strip()) == (ONE, "")
+
+
+@protocols
 def test_a_tag_in_prose(name: str) -> None:
     tag = call(name).partition("\n")[0].partition(" ")[0]
     answer = f"To call one, I write `{tag}` and then what it takes: {tag} again, `{call(name)[:20]}`."

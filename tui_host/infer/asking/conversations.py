@@ -210,9 +210,9 @@ class Talks:
         """
         for mark in reversed(marks[1:-1]):
             for key in islice(self._alike(mark, asking), _SEARCHED):
-                if self.said[key].asking.may_go_on_as(asking):
+                if self.said[key].asking.may_continue_as(asking):
                     return key
-        continued = self._unheard.going_on_in(asking)
+        continued = self._unheard.continued_by(asking)
         return None if continued is None else continued.key
 
     def learn(self, asking: Asking) -> None:
@@ -265,7 +265,7 @@ class Talks:
         """
         alike = islice(self._alike(mark, asking), _SEARCHED)
         asked = ((key, self.said[key].asking) for key in alike)
-        answers = [key for key, before in asked if before.may_go_on_as(asking) and before.is_told_in(message)]
+        answers = [key for key, before in asked if before.may_continue_as(asking) and before.is_repeated_in(message)]
         answers = [key for key in answers if self.said[key].asking.host == asking.host] or answers
         capture = asking.key[0]
         began = self._times.get(capture, (asking.at_ns, 0))[0]
@@ -357,7 +357,7 @@ class Talks:
             return False
         if any(piece.wire_id for piece in repeated[0].of("call")):
             return False
-        if not asking.is_worded_as(repeated[0]):
+        if not asking.has_text_of(repeated[0]):
             return True
         if any(child.mark == mark and child.children for child in children):
             return True
@@ -380,8 +380,8 @@ class Talks:
             for key, before in asked
             if before.fold.calls
             and not self.is_left(key)
-            and before.may_go_on_as(asking)
-            and before.is_told_in(messages[place])
+            and before.may_continue_as(asking)
+            and before.is_repeated_in(messages[place])
         ]
         return (answers[0], place) if len(answers) == 1 else (None, -1)
 

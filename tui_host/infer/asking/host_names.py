@@ -58,7 +58,6 @@ TASKS: Mapping[str, str] = MappingProxyType(
 )
 """First user messages of title and tag requests from hosts that name themselves nowhere else."""
 
-_AI_SDK = "the AI SDK"
 LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "the OpenAI SDK for Python": (r"^(?:Async)?OpenAI/Python", r""),
@@ -66,7 +65,7 @@ LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "the Anthropic SDK for Python": (r"^(?:Async)?Anthropic/Python", r""),
         "the Anthropic SDK for JavaScript": (r"^Anthropic/JS", r""),
         "the Google Gen AI SDK": (r"google-genai-sdk|genai-js", r""),
-        _AI_SDK: (r"\bai-sdk/", r""),
+        "the AI SDK": (r"\bai-sdk/", r""),
         "the Ollama SDK for Python": (r"^ollama-python/", r""),
         "the Ollama SDK for JavaScript": (r"^ollama-js/", r""),
         "aiohttp": (r" aiohttp/", r""),
@@ -135,11 +134,6 @@ def _product(agent: str) -> str:
     return _SHORT.get(product, product)
 
 
-def maker_of(agent: str) -> str:
-    """Return the SDK behind a user agent if hosts of the SDK use models of several vendors; else empty."""
-    return _AI_SDK if re.search(LIBRARIES[_AI_SDK][0], agent) else ""
-
-
 @lru_cache(maxsize=64)
 def host_named(client: str) -> str:
     """Return the host for a client's name, or the name itself if no host is known."""
@@ -155,7 +149,7 @@ def is_host(name: str) -> bool:
     return name in HOSTS
 
 
-def is_known_by_clients_alone(name: str) -> bool:
+def is_named_by_clients_alone(name: str) -> bool:
     """Return whether a host never names itself to models, only to servers."""
     return is_host(name) and not any(HOSTS[name][:2]) and name not in TASKS
 

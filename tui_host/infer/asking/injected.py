@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from tui_host.infer.asking.marked import Form
 from tui_host.infer.asking.request_messages import Heard, Piece
-from tui_host.infer.asking.text_protocols import envelopes, in_words, offsets_of
+from tui_host.infer.asking.text_protocols import Form, envelopes, in_words, offsets_of
 
 _SPACE = r"(?:(?<!\s)\s+)?"
 """All white space before the next token, matched only from its beginning so that time stays linear."""

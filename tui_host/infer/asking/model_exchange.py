@@ -221,7 +221,7 @@ class Asking:
         self._meant = meanings if self.is_over else None
         return meanings
 
-    def may_go_on_as(self, later: Asking) -> bool:
+    def may_continue_as(self, later: Asking) -> bool:
         """Return whether a later request may belong to this conversation: same API, and no other host."""
         is_same_api = self.dialect == later.dialect and (self.peer == later.peer or not self.fold.calls)
         return is_same_api and not self.is_of_another_host(later)
@@ -233,7 +233,7 @@ class Asking:
         named = is_host(self.host) + is_host(asking.host)
         return named > 1 or (named > 0 and self.agent != asking.agent)
 
-    def is_told_in(self, message: Heard) -> bool:
+    def is_repeated_in(self, message: Heard) -> bool:
         """Return whether a message of a later request repeats this answer, even if cut after a call."""
         if message.role != "model" or not self.has_answer or self.status >= 300:
             return False
@@ -250,9 +250,9 @@ class Asking:
         calls = [_bare(folded.call.written) for folded in asked]
         if calls:
             return all(call and call in written for call in calls)
-        return bool(written) and self.is_worded_as(message)
+        return bool(written) and self.has_text_of(message)
 
-    def is_worded_as(self, message: Heard) -> bool:
+    def has_text_of(self, message: Heard) -> bool:
         """Return whether a message's text beside calls repeats this answer's text or its beginning, or is empty."""
         answered = self.fold.text or self.fold.thinking
         written, own = _bare(message.text), _bare(answered)

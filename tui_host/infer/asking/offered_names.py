@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from tui_host.infer.asking.request_messages import Heard, Piece
-from tui_host.infer.asking.text_protocols import names_told
+from tui_host.infer.asking.text_protocols import listed_names
 from tui_host.infer.same_result import written
 from tui_host.infer.tool_aliases import (
     HUB,
@@ -15,7 +15,7 @@ from tui_host.infer.tool_aliases import (
     names_another,
     names_server,
     prefixed,
-    tool_behind,
+    tool_without_prefix,
     tools_named,
 )
 
@@ -90,8 +90,8 @@ class Offers:
 
     def _is_alias(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
         words = listed.get(tool, "").strip()[:_ALIKE]
-        prefix, names = prefixed(name, tool), self._names or names_told(self._protocol, self._prompt)
-        of_it = [tool_behind(prefix, offered) for offered in names]
+        prefix, names = prefixed(name, tool), self._names or listed_names(self._protocol, self._prompt)
+        of_it = [tool_without_prefix(prefix, offered) for offered in names]
         return (
             len(words) >= _WORDS
             and name in names

@@ -67,7 +67,7 @@ class _ParsedBody:
     places: tuple[tuple[int, int], ...] = ()
     contents: tuple[_Content, ...] = ()
 
-    def shared_with(self, body: bytes) -> int:
+    def shared_elements(self, body: bytes) -> int:
         """Return how many leading elements another body shares."""
         shared = common_prefix(self.body, body)
         return max(bisect_left(self.places, shared, key=itemgetter(1)) - 1, 0)
@@ -85,8 +85,8 @@ class Hearing:
     def read(self, dialect: Dialect, body: bytes) -> Request:
         """Return the content of a body; empty if the body is no JSON object."""
         last = self._last.setdefault(dialect.name, deque(maxlen=_CONVERSATIONS))
-        best = max(last, key=lambda read: read.shared_with(body), default=_ParsedBody())
-        count = best.shared_with(body)
+        best = max(last, key=lambda read: read.shared_elements(body), default=_ParsedBody())
+        count = best.shared_elements(body)
         start, by = best.start, 0
         short = body
         if count:  # the shared beginning is not parsed again

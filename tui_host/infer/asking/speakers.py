@@ -8,7 +8,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
-from tui_host.infer.asking.host_names import asks_no_model, host_named, is_host, is_known_by_clients_alone
+from tui_host.infer.asking.host_names import asks_no_model, host_named, is_host, is_named_by_clients_alone
 from tui_host.infer.asking.model_exchange import Asking
 
 Agent: TypeAlias = tuple[str, str]
@@ -95,7 +95,7 @@ def own_hosts(spoken: Collection[Speaking], clients: Iterable[str]) -> Own:
     """
     beside = {host for host in map(host_named, clients) if is_host(host) and not asks_no_model(host)}
     host = _only(beside)
-    if not is_known_by_clients_alone(host) or any(is_host(speaking.host) for speaking in spoken):
+    if not is_named_by_clients_alone(host) or any(is_host(speaking.host) for speaking in spoken):
         return {}
     return {speaking.agent: host for speaking in spoken}
 

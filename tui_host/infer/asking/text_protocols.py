@@ -16,13 +16,44 @@ from tui_host.capture.json.narrowing import said
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.infer.asking.host_names import OWN
-from tui_host.infer.asking.marked import Form
 from tui_host.infer.asking.request_messages import Heard, Piece
 from tui_host.infer.same_result import DENIAL, DENIED
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.protocol_table import protocol
 from tui_host.llm.protocols.tag_reader import TagReader
 from tui_host.llm.protocols.tool_protocol import Reader
+
+
+class Form:
+    """A wrapping that hosts put into texts, on one line or several.
+
+    A beginning without an end is no match. The search stops at the last end, because behind the last end each beginning would
+    be followed to the end of the text.
+
+    Args:
+        pattern: The pattern up to the end.
+        end: The pattern of the first end that counts; empty if the text's end will do.
+    """
+
+    def __init__(self, pattern: str, end: str = "") -> None:
+        flags = re.DOTALL | re.MULTILINE
+        self._whole = re.compile(pattern + end, flags)
+        self._end = re.compile(end, flags) if end else None
+
+    def found_in(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield each match in a text, in order."""
+        if self._end is None:
+            return self._whole.finditer(text)
+        return self._whole.finditer(text, 0, max((match.end() for match in self._end.finditer(text)), default=0))
+
+    def without(self, text: str) -> str:
+        """Return a text without the matches."""
+        kept, start = list[str](), 0
+        for match in self.found_in(text):
+            kept.append(text[start : match.start()])
+            start = match.end()
+        return "".join((*kept, text[start:]))
+
 
 _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cline", re.compile(r"<use_mcp_tool>|<attempt_completion>")),
@@ -123,7 +154,7 @@ def _reader(name: str, tools: Sequence[ToolSpec], *, is_own: bool) -> Reader:
     return reader.anywhere() if isinstance(reader, TagReader) and not is_own else reader
 
 
-def names_told(name: str, system: str) -> Sequence[str]:
+def listed_names(name: str, system: str) -> Sequence[str]:
     """Return the tool names that a protocol's prompt lists."""
     if name != "cline":
         return _listed(system) if name != "native" else ()

@@ -58,13 +58,13 @@ class Unheard:
         self._askings.setdefault(talk, []).append(asking)
         return unheard
 
-    def going_on_in(self, asking: Asking) -> Asking | None:
+    def continued_by(self, asking: Asking) -> Asking | None:
         """Return the latest request that a new request continues after the host dropped older messages."""
         marks = [self._mark(message) for message in asking.messages]
         for place in reversed(range(2, len(marks))):
             if asking.messages[place].role == "model":
                 before = self._last_asked.get((marks[place - 2], marks[place - 1]))
-                if before is not None and before.may_go_on_as(asking):
+                if before is not None and before.may_continue_as(asking):
                     return before
         return None
 
@@ -73,7 +73,7 @@ class Unheard:
         if message.role != "model":
             return False
         talks = islice(reversed(self._talks.get(before, {})), _TALKS)
-        return any(asking.is_told_in(message) for talk in talks for asking in self._last(talk))
+        return any(asking.is_repeated_in(message) for talk in talks for asking in self._last(talk))
 
     def _last(self, talk: tuple[str, str]) -> Iterator[Asking]:
         askings: Sequence[Asking] = self._askings[talk]

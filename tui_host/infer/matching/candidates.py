@@ -19,9 +19,9 @@ _EVER_NS = 1 << 62
 
 
 class Places:
-    """The results of an answer's calls that only their order assigns to calls; shared by all of these calls.
+    """The results of an answer's calls where only the order assigns results to calls.
 
-    A frame is compared with each result once, not once for each call.
+    All of these calls share one object, so that a frame is compared with each result only once.
 
     Args:
         texts: The texts of the results.
@@ -78,7 +78,7 @@ class Candidate:
             is known.
         is_twin: Whether an equal call of the answer has a different result and only the order tells the calls apart.
         is_timed: Whether the time of the call was recorded; else only the order is known.
-        is_of_before: Whether the call was made before the capture began and is known from a request alone.
+        is_uncaptured: Whether the call was made before the capture began and is known from a request alone.
         clock: Capture and peer whose log has the call's times: an imported capture may have several logs.
         cut_ns: How much later than recorded the events may be, as the model's clock leaves out fractions.
         boot_ns: The zero of the tap's monotonic clock; None if unknown.
@@ -94,7 +94,7 @@ class Candidate:
     told: Told | None = None
     places: Places | None = None
     is_twin: bool = False
-    is_of_before: bool = False
+    is_uncaptured: bool = False
     is_timed: bool = True
     clock: tuple[str, str] = ("", "")
     cut_ns: int = 0
@@ -107,31 +107,31 @@ class Candidate:
 
     @property
     def alike(self) -> tuple[str, str, str, str]:
-        """A key that equal calls of one answer share."""
+        """A key shared by equal calls of one answer."""
         return *self.answer, self.asked.name, self.arguments or self.asked.arguments
 
     def may_be_on(self, frame: Sent) -> bool:
         """Return whether the call's host may have sent a frame, by the hosts' names."""
         return self.connections is None or frame.line in self.connections
 
-    def tells_itself(self, frame: Sent) -> int | None:
+    def own_grade(self, frame: Sent) -> int | None:
         """Grade how the call's own result repeats a frame's answer; None if undecidable."""
         return None if self.told is None else _grade(self.told.text, _outcome(frame, self.told.at_ns))
 
     def tells(self, frame: Sent) -> int | None:
-        """Grade the call's result as `tells_itself` does; None where results may be swapped within the answer."""
-        own = self.tells_itself(frame)
+        """Grade the call's result as `own_grade` does; None where results may be swapped within the answer."""
+        own = self.own_grade(frame)
         if self.is_twin and own:
             return None
-        return None if own == OTHER != self.tells_beside(frame) else own
+        return None if own == OTHER != self.best_grade(frame) else own
 
-    def tells_beside(self, frame: Sent) -> int | None:
+    def best_grade(self, frame: Sent) -> int | None:
         """Return the best grade among all results that may be the call's; None if undecidable."""
         if self.told is None or self.places is None:
-            return self.tells_itself(frame)
+            return self.own_grade(frame)
         return self.places.tell(frame, self.told.at_ns)
 
-    def is_given_up(self, frame: Sent) -> bool:
+    def gave_up_on(self, frame: Sent) -> bool:
         """Return whether the frame's answer came too late for the call's result, or never."""
         return not isinstance(_outcome(frame, _EVER_NS if self.told is None else self.told.at_ns), Says)
 
@@ -142,20 +142,20 @@ class Candidate:
 
     @property
     def was_denied(self) -> bool:
-        """Whether the result states that a person denied the call, so that no frame carries the call."""
+        """Whether the result states that a person denied the call. No frame carries such a call."""
         return self.told is not None and denies(self.told.text)
 
-    def may_be_told_otherwise(self, frame: Sent) -> bool:
+    def may_be_reported_differently(self, frame: Sent) -> bool:
         """Return whether the host may have replaced a frame's answer by words of its own."""
         is_other = self.told is None or refuses(self.told.text) or gives_up(self.told.text)
-        return not is_other and not self.is_given_up(frame)
+        return not is_other and not self.gave_up_on(frame)
 
     def is_sure_of(self, frame: Sent) -> bool:
         """Return whether a matching result cannot be chance: the name tells the server, or the text is long."""
-        return self.is_told_much or names_server(self.asked.name, frame.server, frame.tool)
+        return self.has_long_result or names_server(self.asked.name, frame.server, frame.tool)
 
     @property
-    def is_told_much(self) -> bool:
+    def has_long_result(self) -> bool:
         """Whether the result is too long to match an answer by chance."""
         return self.told is not None and len(self.told.text) >= _TELLING
 
@@ -199,7 +199,7 @@ def _grade(text: str, state: _Outcome | Says) -> int | None:
 
 
 def with_twins(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Mark equal calls of one answer whose different results only their order assigns."""
+    """Mark equal calls of one answer with different results, where only the order assigns results to calls."""
     alike: dict[tuple[str, str, str, str], list[Candidate]] = defaultdict(list)
     for call in candidates:
         if call.told is not None and not call.told.by_id and call.places is not None:

@@ -85,7 +85,7 @@ class Competition:
                 pair = frame.key, call.asked.key
                 self._frames[call.asked.key][frame.key] = None
                 self._grades[pair] = grade = call.tells(frame.last)
-                if call.told is None or (grade is None and call.tells_beside(frame.last)):
+                if call.told is None or (grade is None and call.best_grade(frame.last)):
                     self._doubtful.add(pair)
 
     def joined(self, orders: Orders | None = None) -> dict[str, tuple[Sent, ...]]:
@@ -109,11 +109,11 @@ class Competition:
         for rival in self._frames.pop(call):
             del self._left[rival][call]
             before = self._carried[rival]
-            if self._calls[call].is_given_up(before.last) and before.sent < self._carried[key].sent:
+            if self._calls[call].gave_up_on(before.last) and before.sent < self._carried[key].sent:
                 self._before.add(rival)
 
     def _take_told(self, least: int) -> bool:
-        """Take frames whose answer only one call's result repeats, if that result repeats no other answer.
+        """Take each frame whose answer is the result of exactly one call, and that call's result of no other frame.
 
         Pairs stay where another call may still get the answer as a result.
         """
@@ -161,7 +161,7 @@ class Competition:
         return not (is_anyones or (frame.server, frame.tool) in doubts.unasked)
 
     def _take_twins(self, orders: Orders | None) -> bool:
-        """Take equal calls of one answer with as many frames of one connection, if the order decides."""
+        """Take equal calls of one answer with an equal number of frames on one connection, if the order decides."""
         alike = defaultdict[frozenset[str], list[FrameKey]](list)
         for key, calls in self._left.items():
             alike[frozenset(calls)].append(key)
@@ -204,23 +204,23 @@ class Competition:
     def _is_only_outcome(self, key: FrameKey, call: str) -> bool:
         """Return whether a frame's outcome can only be the call's: an answer in time, or an end nobody else shares."""
         frame = self._carried[key].last
-        if not self._calls[call].is_given_up(frame):
+        if not self._calls[call].gave_up_on(frame):
             return True
-        are_given_up = all(self._calls[name].is_given_up(frame) for name in self._left[key])
+        are_given_up = all(self._calls[name].gave_up_on(frame) for name in self._left[key])
         is_told_beside = any((rival, call) in self._doubtful for rival in self._frames[call])
         return are_given_up and self._is_of_no_other(key, call) and not is_told_beside
 
     def _is_of_no_other(self, key: FrameKey, call: str) -> bool:
         """Return whether a frame was answered in time, or cannot be the first try of another call."""
         frame = self._carried[key]
-        return not self._calls[call].is_given_up(frame.last) or not self._doubts.tries.may_be_anothers(
+        return not self._calls[call].gave_up_on(frame.last) or not self._doubts.tries.may_be_of_another_call(
             frame, call, self._joined
         )
 
     def _may_be_left(self, key: FrameKey, call: str) -> bool:
         """Return whether a call may take the last frame left: a frame without an answer needs a failed call."""
-        is_given_up = self._calls[call].is_given_up(self._carried[key].last)
-        return not is_given_up or (self._calls[call].may_have_failed and self._is_of_no_other(key, call))
+        gave_up_on = self._calls[call].gave_up_on(self._carried[key].last)
+        return not gave_up_on or (self._calls[call].may_have_failed and self._is_of_no_other(key, call))
 
 
 def _in_order(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[tuple[Candidate, Carried]]:
@@ -250,11 +250,11 @@ def _frames_by_result(calls: Sequence[Candidate], carried: Sequence[Carried]) ->
 
 def _are_as_asked(calls: Sequence[Candidate], carried: Sequence[Carried], frames_told: Mapping[str, Carried]) -> bool:
     """Return whether results of equal calls can only be in the order of the calls, not of sending or answering."""
-    if any(not frame.last.dropped and calls[0].is_given_up(frame.last) for frame in carried):
+    if any(not frame.last.dropped and calls[0].gave_up_on(frame.last) for frame in carried):
         return False  # nobody knows when a host gave up a lost or late answer
 
     def can_be(call: Candidate, frame: Carried) -> bool:
-        return frames_told.get(call.asked.key, frame) is frame and call.tells_itself(frame.last) != OTHER
+        return frames_told.get(call.asked.key, frame) is frame and call.own_grade(frame.last) != OTHER
 
     def can_be_in(
         order: Callable[[Carried, Carried], bool], calls: Sequence[Candidate], left: Sequence[Carried]
@@ -272,7 +272,7 @@ def _are_as_asked(calls: Sequence[Candidate], carried: Sequence[Carried], frames
 
 
 def _is_order(carried: Sequence[Carried]) -> bool:
-    """Return whether the frames were certainly sent one after the other, as far as the clocks tell."""
+    """Return whether the frames were certainly sent one after another."""
     return all(_is_sent_before(first, second) for first, second in pairwise(carried))
 
 
@@ -285,7 +285,7 @@ def _is_over_before(first: Carried, second: Carried) -> bool:
 
 
 def _is_before(first: Sent, before: tuple[int, int], second: Sent, after: tuple[int, int]) -> bool:
-    """Return whether an event of one frame was certainly before an event of another, as far as the clocks tell."""
+    """Return whether one frame's event certainly precedes another frame's event, by one clock or two."""
     if first.capture == second.capture:
         cut_ns = 0 if first.line == second.line else (first.cut_ns + second.cut_ns) // 2
         return (before[0] + cut_ns, before[1]) < after

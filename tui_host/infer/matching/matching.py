@@ -106,7 +106,7 @@ def _unasked(candidates: Iterable[Candidate], frames: Iterable[Sent], calls: Pos
 
 
 def _rivals(calls: list[Candidate], refused: Iterable[Candidate]) -> list[Candidate]:
-    """Return the calls that a frame may carry; if there are none, the refused calls that a host may report differently."""
+    """Return the calls that a frame may carry; if none, the refused calls that were not denied."""
     return calls or [call for call in refused if not call.was_denied]
 
 
@@ -117,7 +117,7 @@ def _told_otherwise(
     shared: SharedServers,
     waiting: Sequence[Candidate],
 ) -> list[tuple[Candidate, Carried]]:
-    """Return the pairs of one call and one frame left for each other although the result differs.
+    """Pair each remaining call with the only remaining frame, although the result differs.
 
     Left out are frames that another host may have sent, and calls made before, whose result the host may have kept.
     """
@@ -137,7 +137,7 @@ def _told_otherwise(
         for call in left[frame.key]
         if len(left[frame.key]) == often[call.asked.key] == 1
         and call in pairs.refused[frame.key]
-        and call.may_be_told_otherwise(frame.last)
+        and call.may_be_reported_differently(frame.last)
         and (frame.last.server, frame.last.tool) not in unasked
         and frame.last.capture in pairs.timed
         and shared.is_own(call, frame.last)
@@ -164,10 +164,10 @@ def _leave_out_edited(
             for rival in unsent.get(answer, ())
             if rival not in refused[key]
             and (frame.server, frame.tool) in rival.tools
-            and (rival.tells_itself(frame) or OTHER) >= BEGINNING
+            and (rival.own_grade(frame) or OTHER) >= BEGINNING
         }
         for calls in (possible, refused):
-            calls[key] = [call for call in calls[key] if call.answer not in edited or call.tells_itself(frame)]
+            calls[key] = [call for call in calls[key] if call.answer not in edited or call.own_grade(frame)]
 
 
 def _competed(
@@ -184,7 +184,11 @@ def _competed(
     otherwise = {
         frame.key
         for frame in pairs.frames
-        if any(call.may_be_told_otherwise(frame) for call in pairs.refused[frame.key] if call.asked.key not in certain)
+        if any(
+            call.may_be_reported_differently(frame)
+            for call in pairs.refused[frame.key]
+            if call.asked.key not in certain
+        )
     }
     sendable = {key: _rivals(calls, pairs.refused[key]) for key, calls in possible.items()}
     whole = list(carried(possible, pairs.frames, sendable))

@@ -131,7 +131,7 @@ class PossiblePairs:
         }
 
     def _of_one_machine(self) -> dict[str, Shift]:
-        """Return the offsets of taps that ran on the same machine as the taps of all models that may have made their calls."""
+        """Return the offsets of taps that ran on the same machine as the models' taps."""
         apart: dict[str, set[int | None]] = defaultdict(set)
         for kind, frames in self._frames.items():
             for capture, boot_ns in {(frame.capture, frame.boot_ns) for frame in frames}:
@@ -159,7 +159,7 @@ class PossiblePairs:
                 place = bisect_left(calls, frame.at_ns + shifts[frame.capture].ns, key=_asked_at)
                 timeless = replace(frame, within_ns=_EVER_NS)
                 for call in calls[max(place - _FEW // 2, 0) : place + _FEW // 2]:
-                    if call.may_be_on(frame) and call.tells_beside(timeless):
+                    if call.may_be_on(frame) and call.best_grade(timeless):
                         yield frame, call
 
     def _fitting_by_content(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
@@ -169,14 +169,14 @@ class PossiblePairs:
             texts = {text.strip() for text in frame.answer.texts} if frame.answer is not None else set[str]()
             yield from (call for call in calls if call.told is not None and call.told.text.strip() in texts)
             return
-        grades = [(call, call.tells_beside(frame) if call.is_twin else call.tells(frame)) for call in calls]
+        grades = [(call, call.best_grade(frame) if call.is_twin else call.tells(frame)) for call in calls]
         is_sure = len(_first_text(frame)) >= SHORT and any(grade for _, grade in grades)
         for call, grade in grades:
             if grade or (grade is None and not is_sure):  # the result may come later, or stand in another place
                 yield call
 
     def is_repeated(self, call: Candidate) -> bool:
-        """Return whether the same agent made an equal call before: its host may have kept the result."""
+        """Return whether the agent made an equal call before. The host may have kept the earlier result."""
         kinds = [calls for calls in self._calls.values() if call in calls]
         return any(
             call.agent == earlier.agent and earlier.asked.at_ns < call.asked.at_ns and earlier.answer != call.answer
@@ -208,7 +208,7 @@ def _bounds(calls: Sequence[Candidate], frame: Sent) -> Sequence[tuple[int, int 
     """Return the least and greatest clock offset if a frame carried one of an answer's calls; twice if certain."""
     call, last = calls[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
     high = None if call.until_ns is None else call.until_ns + call.cut_ns - (frame.at_ns if frame.dropped else last)
-    is_sure = call.is_told_much and call.tells(frame) == SAME
+    is_sure = call.has_long_result and call.tells(frame) == SAME
     return [(min(call.asked.at_ns for call in calls) - frame.at_ns - frame.cut_ns, high)] * (2 if is_sure else 1)
 
 
@@ -228,12 +228,12 @@ def _first_text(frame: Sent) -> str:
 
 
 def _is_told_of_one(calls: Sequence[Candidate], frame: Sent) -> bool:
-    """Return whether a frame's long answer belongs to one of an answer's equal calls, whichever call that is."""
+    """Return whether a frame's long answer is a result of some call among equal calls of an answer."""
     timeless = replace(frame, within_ns=_EVER_NS)
     return (
         len(_first_text(frame)) >= SHORT
         and len({call.answer for call in calls}) == 1
-        and all(call.is_twin and (call.tells_beside(timeless) or OTHER) >= BEGINNING for call in calls)
+        and all(call.is_twin and (call.best_grade(timeless) or OTHER) >= BEGINNING for call in calls)
     )
 
 
@@ -264,12 +264,12 @@ def _until(call: Candidate) -> int:
 
 
 def _possibly_swapped(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[str]:
-    """Return the calls whose answer may stand in the place of another call's result."""
+    """Return the calls whose result may stand in another call's place."""
     return {
         call.asked.key
         for frame, calls in able
         for call in calls
-        if call.places is not None and not call.is_twin and not call.tells_itself(frame) and call.tells_beside(frame)
+        if call.places is not None and not call.is_twin and not call.own_grade(frame) and call.best_grade(frame)
     }
 
 
@@ -281,16 +281,16 @@ def _without_unreported(
     The other calls must have been made before the frame for certain: else their host may have kept the result. If no other
     frame brought the answer, calls for which the answer came too late are removed too.
     """
-    with_results = [call for call in calls if call.told is not None and not (is_only and call.is_given_up(frame))]
+    with_results = [call for call in calls if call.told is not None and not (is_only and call.gave_up_on(frame))]
     by_ns = frame.at_ns + (SURE_NS if frame.within_ns <= SURE_NS else -frame.within_ns)
     own = [call for call in with_results if call.asked.key not in elsewhere and call.asked.at_ns <= by_ns]
-    if len(with_results) < len(calls) and any(call.tells_itself(frame) and call.is_sure_of(frame) for call in own):
+    if len(with_results) < len(calls) and any(call.own_grade(frame) and call.is_sure_of(frame) for call in own):
         return with_results
     return calls
 
 
 def _of_named_server(calls: list[Candidate], frame: Sent) -> list[Candidate]:
-    """Remove calls that do not name the frame's server where another call of their answer does."""
+    """Remove calls that do not name the frame's server, if another call of the answer does."""
     if len(calls) < 2:
         return calls
     naming = {call.answer for call in calls if names_server(call.asked.name, frame.server, frame.tool)}

@@ -20,7 +20,7 @@ _ResultKind: TypeAlias = tuple[str, str, str]
 def placed(
     candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]], as_asked: Container[str] = ()
 ) -> tuple[dict[str, str | None], set[str]]:
-    """Return the calls whose results stand in another place than their order suggests.
+    """Return the calls whose results stand out of order.
 
     Args:
         candidates: All calls.
@@ -84,7 +84,7 @@ class _Places:
         open_ones = self._open_to(call)
         if not frames:
             return dict.fromkeys(candidate.asked.key for candidate in open_ones)
-        grades = {candidate.asked.key: candidate.tells_itself(frames[-1]) for candidate in open_ones}
+        grades = {candidate.asked.key: candidate.own_grade(frames[-1]) for candidate in open_ones}
         best = max((grade or OTHER for grade in grades.values()), default=OTHER)
         return {
             key: grade

@@ -14,7 +14,7 @@ _SOONEST_NS = 20_000_000
 
 
 class Tries:
-    """Decides whether an unanswered frame may be the first try of a call that another frame carried later.
+    """Decides whether an unanswered frame may be the first try of a call with a later frame.
 
     Hosts also retry on a live connection, and not all cancel the first try.
 
@@ -32,8 +32,8 @@ class Tries:
             for call in possible[frame.key]:
                 self._last[call.asked.key][frame.first_line] = frame
 
-    def may_be_anothers(self, frame: Carried, call: str, joined: Mapping[str, Sequence[Sent]]) -> bool:
-        """Return whether a frame that a call may have may be an earlier try of another call.
+    def may_be_of_another_call(self, frame: Carried, call: str, joined: Mapping[str, Sequence[Sent]]) -> bool:
+        """Return whether a call's possible frame may be an earlier try of another call.
 
         Args:
             frame: The frame.
@@ -47,14 +47,14 @@ class Tries:
             for later in ((Carried(tuple(joined[key])),) if key in joined else self._last[key].values())
         )
 
-    def are_on_its_line(self, frame: Carried) -> bool:
-        """Return whether a frame may have been sent again on the same connection."""
+    def may_be_resent_on_line(self, frame: Carried) -> bool:
+        """Return whether a frame may have been sent again on its own connection."""
         lasts = (self._last[call.asked.key].get(frame.line) for call in self._possible[frame.key])
         return any(last is not None and _may_take_the_place(last, frame, _SOONEST_NS) for last in lasts)
 
 
 def carried(possible: Possible, frames: Sequence[Sent], sendable: Possible) -> Iterator[Carried]:
-    """Yield the frames, joining an unanswered frame with its only possible retry if one call may have both.
+    """Yield the frames, joining an unanswered frame with the only possible retry.
 
     Args:
         possible: The calls that each frame may carry; retries lose calls that their first try cannot carry.
@@ -69,7 +69,7 @@ def carried(possible: Possible, frames: Sequence[Sent], sendable: Possible) -> I
 
 
 def _sent_again(possible: Possible, frames: Sequence[Sent], sendable: Possible) -> Iterator[Carried]:
-    """Join frames of one kind with their retries on later connections, where no other call may be meant."""
+    """Join frames of one kind with retries on later connections, where no other call may be meant."""
     waiting, tries = _Waiting(sendable), Tries([Carried((frame,)) for frame in frames], sendable)
     whole: dict[FrameKey, Carried] = {}
     for frame in frames:
@@ -77,7 +77,7 @@ def _sent_again(possible: Possible, frames: Sequence[Sent], sendable: Possible) 
         before = waiting.only_before(frame)
         if before is not None:  # with several, nothing tells which one was sent again
             waiting.remove(before)
-            if _is_meant(possible, frame, before, frames, sendable) and not tries.are_on_its_line(before):
+            if _is_meant(possible, frame, before, frames, sendable) and not tries.may_be_resent_on_line(before):
                 possible[frame.key] = [call for call in possible[before.key] if call in possible[frame.key]]
                 del whole[before.key]
                 now = Carried((*before.frames, frame))
@@ -88,7 +88,7 @@ def _sent_again(possible: Possible, frames: Sequence[Sent], sendable: Possible) 
 
 
 class _Waiting:
-    """Unanswered frames of one kind, by the calls that the frames may carry.
+    """Unanswered frames of one kind, by possible call.
 
     Args:
         possible: The calls that each frame may carry.
@@ -113,7 +113,7 @@ class _Waiting:
                 del of_call[frame.line]
 
     def only_before(self, frame: Sent) -> Carried | None:
-        """Return the only unanswered frame that a frame may replace; None if there are none or several."""
+        """Return the only unanswered frame that a frame may replace; None if none or several."""
         candidates: dict[FrameKey, Carried] = {}
         for call in self._possible[frame.key]:
             for of_line in self._of_call.get(call.asked.key, {}).values():

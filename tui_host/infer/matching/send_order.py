@@ -22,7 +22,7 @@ _AT_ONCE_NS = 250_000_000
 
 @dataclass(slots=True)
 class _SeenOrder:
-    """The order that one host has shown.
+    """The order in which a host has sent calls.
 
     Attributes:
         chances: How many orders were possible in total, where each time the order of the answer was used.
@@ -60,7 +60,7 @@ class Orders:
         self.know(candidates, joined)
 
     def know(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
-        """Learn which connections belong to one host, from all calls joined so far."""
+        """Learn which connections belong to one host, from the calls joined so far."""
         joined_calls = list(_joined_calls(candidates, joined))
         self._line_of = {call.talk: carried.first_line for call, carried in joined_calls}
         self._hosts = _hosts([(call.talk, line) for call, carried in joined_calls for line in carried.lines])
@@ -94,7 +94,10 @@ class Orders:
 
 
 def _was_there(frame: Sent, call: Candidate) -> bool:
-    """Return whether the connection certainly existed when the call was made, so that no earlier one was used."""
+    """Return whether the connection certainly existed when the call was made.
+
+    Otherwise the call may have been sent before on a connection that died.
+    """
     return frame.since_ns + frame.within_ns <= call.asked.at_ns
 
 
@@ -121,7 +124,7 @@ def _is_beside(before: Carried, after: Carried) -> bool:
 
 
 def _hosts(carrying: Iterable[tuple[object, Line]]) -> dict[Line, Line]:
-    """Map each connection to one connection that stands for its host."""
+    """Map each connection to a connection that stands for the host."""
     of_talk: dict[object, set[Line]] = defaultdict(set)
     for talk, line in carrying:
         of_talk[talk].add(line)
@@ -133,7 +136,7 @@ def _hosts(carrying: Iterable[tuple[object, Line]]) -> dict[Line, Line]:
 
 
 def crossing(candidates: Iterable[Candidate], joined: Mapping[str, Sequence[Sent]]) -> set[str]:
-    """Return the calls whose frames contradict the order of their conversations on one connection.
+    """Return the calls whose frames contradict the order of the conversations on a connection.
 
     A call contradicts a later call if its conversation had continued when the later call was made, although its frame was sent
     after the later call's frame. Calls with an id in the frame are certain.

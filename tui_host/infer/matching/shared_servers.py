@@ -31,7 +31,7 @@ class Connection:
 
 
 class SharedServers:
-    """Decides whether another host may have sent a frame, and learns which connections each host uses.
+    """Learns which connections each host uses, and decides whether another host may have sent a frame.
 
     Args:
         connections: All connections.
@@ -73,7 +73,7 @@ class SharedServers:
                     self._used[call.agent, frame.server].add(frame.line)
 
     def certain(self, possible: Possible) -> Possible:
-        """Remove pairs whose frame another host may have sent, unless only this frame brought the result."""
+        """Remove pairs whose frame another host may have sent, unless no other frame brought the result."""
         return {
             key: [
                 call for call in calls if self.is_own(call, self._frames[key]) or self._is_told(call, self._frames[key])
@@ -88,7 +88,7 @@ class SharedServers:
         return is_opened_for_it or frame.line in used or not self._others(call, frame)
 
     def _others(self, call: Candidate, frame: Sent) -> Collection[Line]:
-        """Return other connections, open at the frame's time, that other hosts may use."""
+        """Return connections beside the frame's that were open and may belong to other hosts."""
         at_ns = frame.at_ns
         return [
             line
@@ -100,9 +100,9 @@ class SharedServers:
         ]
 
     def _is_told(self, call: Candidate, frame: Sent) -> bool:
-        """Return whether the call's result repeats a frame's answer that no other frame had brought by then."""
+        """Return whether the call's result repeats the frame's answer, and no earlier frame brought the same."""
         result = call.told
-        if result is None or (call.tells_itself(frame) or OTHER) < END:
+        if result is None or (call.own_grade(frame) or OTHER) < END:
             return False
         return all(rival.key == frame.key or rival.at_ns > result.at_ns for rival in self._brought[_same(frame)])
 
