@@ -249,13 +249,16 @@ class _Utf16:
         return b""
 
 
-class _WholeBodies:
-    """Make streams with a function for the whole body at the end."""
+class _WholeBody:
+    """Redact a whole body by a function at the end; makes further streams like itself."""
 
     is_needed = True
+    left_out = 0
+    shifts: Sequence[Shift] = ()
 
     def __init__(self, take_out: TakeOut) -> None:
         self._take_out = take_out
+        self._data = b""
 
     def stream(self) -> RedactedStream:
         return _WholeBody(self._take_out)
@@ -265,15 +268,6 @@ class _WholeBodies:
 
     def learn_value(self, name: str, value: str, /) -> None:
         """Learn nothing: the function does."""
-
-
-class _WholeBody:
-    left_out = 0
-    shifts: Sequence[Shift] = ()
-
-    def __init__(self, take_out: TakeOut) -> None:
-        self._take_out = take_out
-        self._data = b""
 
     def feed(self, data: bytes, /) -> Kept:
         self._data += data
@@ -305,7 +299,7 @@ def request_without(draft: Draft, redactor: BodyRedactor) -> Draft:
 
 def body_without(draft: Draft, take_out: TakeOut) -> Draft:
     """Redact the body of a request by a function for the whole decoded body."""
-    return request_without(draft, _WholeBodies(take_out))
+    return request_without(draft, _WholeBody(take_out))
 
 
 def _is_text(head: bytes) -> bool:

@@ -27,7 +27,7 @@ class StdioTap:
     """The tap of one connection.
 
     Attributes:
-        malformed: Those of them that are no messages.
+        malformed: Lines of standard output that are no messages.
     """
 
     def __init__(

@@ -224,7 +224,7 @@ class Store:
         until_seq: int | None = None,
         limit: int | None = None,
     ) -> Iterator[Record]:
-        """Records in the order of captures and numbers; `after` and `until_seq`, the last one included, count in `capture`."""
+        """Records in the order of captures and numbers; `after` and `until_seq` are numbers in the capture, and `until_seq` is included."""
         low, high = 0, (1 << 63) - 1
         if capture is not None:
             key = self._key_of(capture)
