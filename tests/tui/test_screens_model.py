@@ -191,7 +191,7 @@ async def test_a_profile_is_chosen_with_what_it_names_and_stands_in_the_header(a
     await app.until_shown("no profile")
     await app.press("down", "enter")
     await app.until(lambda: app.session.profile == "")
-    assert "calculator" not in app.text
+    await app.until(lambda: "calculator" not in app.text)
     assert "profile" not in read_state(app)
 
 
