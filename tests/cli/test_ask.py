@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import signal
@@ -216,11 +217,12 @@ def test_servers_that_failed_are_told_and_harm_no_other(program: Programs, tmp_p
 
 
 def test_records_that_could_not_be_kept_are_told(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, text(*["word "] * 3000)) as place:
-        # What the database may grow to is less than what there is to keep.
+    # Words that do not repeat: however they are packed, they are more than the database may grow to.
+    words = [hashlib.sha256(str(number).encode()).hexdigest() + " " for number in range(4000)]
+    with desk(program, tmp_path, text(*words)) as place:
         running = place.start("ask", "--json", "hi", file_limit=220_000)
         ended = running.wait()
-    assert (ended.code, ended.json["answer"]) == (0, "word " * 3000)
+    assert (ended.code, ended.json["answer"]) == (0, "".join(words))
     # Where coverage is measured its file is over the limit too, and it says so at the end.
     told = [line for line in ended.err.splitlines() if line.startswith("tui-host: ")]
     assert len(told) == 1
