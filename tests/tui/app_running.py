@@ -82,9 +82,14 @@ class Running:
         self.prompt.load_text(text)
 
     async def send(self, text: str) -> None:
-        """Write a message and send it."""
+        """Write a message and send it. Returns once a question stands in the chat, so that `until_idle` waits for its turn."""
+        items = len(self.session.conversation.items)
         self.write(text)
         await self.press("enter")
+        if not text.startswith("/"):
+            with anyio.move_on_after(2):  # a message that is kept back adds nothing
+                while len(self.session.conversation.items) == items:
+                    await anyio.sleep(0.005)
 
     async def renew(self) -> None:
         """Begin anew in the same process: a new session, nothing written, the main screen as it starts."""
